@@ -1,0 +1,18 @@
+"""Puts the in-tree tests, which stand at the project's top, into the wheel: `torchtrt-fixes land` writes them."""
+
+import shutil
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+
+class BuildWithTests(build_py):
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            package = Path(self.build_lib) / "torch_tensorrt_fixes"
+            shutil.copytree("tests/py", package / "intree_tests" / "tests" / "py", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+setup(cmdclass={"build_py": BuildWithTests})
