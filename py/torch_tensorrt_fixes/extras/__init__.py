@@ -1,0 +1,1 @@
+"""Fixes of ours beyond the twelve: one folder each."""

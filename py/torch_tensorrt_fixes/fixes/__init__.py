@@ -1,0 +1,1 @@
+"""The twelve: one folder a fix."""
