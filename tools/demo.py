@@ -1,0 +1,66 @@
+"""The fixes at work: each reproduction once on the stock package and once with the fixes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+from dev import PYTHON, RELEASE, ROOT
+from rich.console import Console
+from rich.table import Table
+
+from torch_tensorrt_fixes import series
+
+# Without the extra, the stock package cannot be imported on a host that has no GPU.
+PACKAGES = {"stock": "no-gpu", "fixed": "all"}
+NAMES = ("slice-bounds", "partition-speed")
+
+
+def reproduce(name: str, choice: str) -> dict[str, Any]:
+    """Run a reproduction in a process of its own; its finding."""
+    command = [PYTHON, "-m", "torch_tensorrt_fixes", "run", "--only", choice]
+    command += ["-m", "torch_tensorrt_fixes.reproduce", name, "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONWARNINGS": "ignore"})
+    # Exit code 1 says that the bug shows; anything else than a finding on the last line is an error.
+    try:
+        finding: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        sys.exit(f"demo: {name} with fixes {choice!r} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return finding
+
+
+def main() -> None:
+    began = time.monotonic()
+    table = Table(title=f"torch-tensorrt {RELEASE}, stock and with the fixes on", title_justify="left", show_lines=True)
+    for column in ("fix", "what", "PyTorch", "stock", "fixed", "seconds: stock", "fixed"):
+        table.add_column(column)
+    well = True
+    with Console(stderr=True).status("") as status:
+        for name in NAMES:
+            findings = {}
+            for package, choice in PACKAGES.items():
+                status.update(f"{name}: running on the {package} package ({time.monotonic() - began:.0f} s)")
+                findings[package] = reproduce(name, choice)
+            stock, fixed = findings["stock"], findings["fixed"]
+            well = well and fixed["well"]
+            colour = {True: "green", False: "red"}
+            table.add_row(
+                series.find(name).label,
+                fixed["what"],
+                fixed["wanted"],
+                f"[{colour[stock['well']]}]{stock['got']}[/]",
+                f"[{colour[fixed['well']]}]{fixed['got']}[/]",
+                f"{stock['seconds']:.1f}",
+                f"{fixed['seconds']:.1f}",
+            )
+    Console().print(table)
+    Console().print("Engines are built by TensorRT-RTX on the CPU; the shapes are those of the networks that were built.")
+    sys.exit(not well)
+
+
+if __name__ == "__main__":
+    main()

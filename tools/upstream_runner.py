@@ -1,0 +1,63 @@
+"""Runs test files, each in a fork of one process that has imported torch_tensorrt: the import takes longer than most files.
+
+Called by upstream_tests.py as `upstream_runner.py JOBS LIMIT`, in the folder in which the tests stand; standard input names
+the files, one a line. Of a file tests/test_x.py it leaves test_x.jsonl (see upstream_plugin), test_x.out (pytest's output) and, last, test_x.end (how the
+process ended).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import upstream_plugin
+
+OPTIONS = ("-q", "-p", "no:cacheprovider", "--assert=plain", "--tb=native")
+
+
+def start(file: str) -> int:
+    """Run a test file in a fork; its process id."""
+    stem = Path(file).stem
+    Path(f"{stem}.jsonl").touch()
+    if pid := os.fork():
+        return pid
+    output = os.open(f"{stem}.out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.environ["UPSTREAM_TESTS_LOG"] = os.path.abspath(f"{stem}.jsonl")
+    code = pytest.main([*OPTIONS, file], plugins=[upstream_plugin])
+    # Without the interpreter's end, in which TensorRT's objects may be destroyed in an order that crashes
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def run(files: list[str], jobs: int, limit: float) -> None:
+    running: dict[int, tuple[str, float]] = {}
+    while files or running:
+        while files and len(running) < jobs:
+            file = files.pop(0)
+            running[start(file)] = (file, time.monotonic() + limit)
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid:
+            file, _ = running.pop(pid)
+            ended(file, f"the process ended with {os.waitstatus_to_exitcode(status)}")
+        for late in [pid for pid, (_, deadline) in running.items() if time.monotonic() > deadline]:
+            os.kill(late, signal.SIGKILL)
+            os.waitpid(late, 0)
+            ended(running.pop(late)[0], f"not done after {limit:g} s")
+        time.sleep(0.05)
+
+
+def ended(file: str, how: str) -> None:
+    Path(f"{Path(file).stem}.end").write_text(how)
+
+
+if __name__ == "__main__":
+    # Upstream's conftest collects garbage twice a case; it need not look at what the imports left
+    gc.freeze()
+    run(sys.stdin.read().split(), int(sys.argv[1]), float(sys.argv[2]))
