@@ -63,6 +63,8 @@ def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def chosen(only: tuple[Fix, ...], without: tuple[Fix, ...], **rest: Any) -> Any:
         fixes = [fix for fix in only if fix not in without]
+        if not fixes:
+            raise click.UsageError("--only and --without leave no fix")
         commits = series.commits(fixes)
         if dragged := [c.fix.slug for c in commits if c.fix in without]:
             raise click.UsageError(f"--without leaves out {', '.join(dragged)}, which other chosen fixes need")
@@ -100,6 +102,12 @@ def _escaped(text: str) -> str:
 # --- commands ---
 
 
+class CannotBeDone(click.ClickException):
+    """What was asked cannot be done: the call is wrong, not the tree."""
+
+    exit_code = 2
+
+
 class Commands(click.Group):
     """Turns errors of the user's making into one message, and any other into exit code 123."""
 
@@ -112,7 +120,7 @@ class Commands(click.Group):
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
         except (GitError, NotInstalled, NotWritable, series.UnknownFix, AlreadyImported, FixLeftOut) as error:
-            raise click.ClickException(str(error)) from error
+            raise CannotBeDone(str(error)) from error
         except Exception:
             traceback.print_exc()
             click.echo("This is a fault of torchtrt-fixes itself; please report it with the lines above.", err=True)
