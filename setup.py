@@ -11,8 +11,8 @@ class BuildWithTests(build_py):
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
-            package = Path(self.build_lib) / "torch_tensorrt_fixes"
-            shutil.copytree("tests/py", package / "intree_tests" / "tests" / "py", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+            tests = Path(self.build_lib) / "torch_tensorrt_fixes" / "intree_tests" / "tests" / "py"
+            shutil.copytree("tests/py", tests, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 setup(cmdclass={"build_py": BuildWithTests})

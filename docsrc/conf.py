@@ -1,4 +1,4 @@
-"""Sphinx configuration. The pages on the fixes are made from the series, so that a new fix has its page by being there."""
+"""Sphinx configuration. The page on the fixes is made from the series: a new fix is on it by being there."""
 
 import sys
 from pathlib import Path

@@ -9,10 +9,10 @@ import sys
 import time
 from typing import Any
 
-from dev import PYTHON, RELEASE, ROOT
 from rich.console import Console
 from rich.table import Table
 
+from dev import PYTHON, RELEASE, ROOT
 from torch_tensorrt_fixes import series
 
 # Without the extra, the stock package cannot be imported on a host that has no GPU.
@@ -22,9 +22,10 @@ NAMES = ("slice-bounds", "partition-speed")
 
 def reproduce(name: str, choice: str) -> dict[str, Any]:
     """Run a reproduction in a process of its own; its finding."""
-    command = [PYTHON, "-m", "torch_tensorrt_fixes", "run", "--only", choice]
+    command = [str(PYTHON), "-m", "torch_tensorrt_fixes", "run", "--only", choice]
     command += ["-m", "torch_tensorrt_fixes.reproduce", name, "--json"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONWARNINGS": "ignore"})
+    quiet = os.environ | {"PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=quiet)
     # Exit code 1 says that the bug shows; anything else than a finding on the last line is an error.
     try:
         finding: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -58,7 +59,7 @@ def main() -> None:
                 f"{fixed['seconds']:.1f}",
             )
     Console().print(table)
-    Console().print("Engines are built by TensorRT-RTX on the CPU; the shapes are those of the networks that were built.")
+    print("Engines are built by TensorRT-RTX on the CPU; shapes are those of the networks that were built.")
     sys.exit(not well)
 
 

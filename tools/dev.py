@@ -31,6 +31,8 @@ PYTHON = VENV / "bin" / "python"
 STAGE = ROOT / ".stage"
 RELEASE = "2.14.0"
 STOCK = STAGE / f"torch_tensorrt-{RELEASE}"
+# Debian's Python comes without ensurepip, so the pip at hand works on the environment from outside.
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(PYTHON)]
 
 
 class SetUpError(Exception):
@@ -42,8 +44,9 @@ class SetUpError(Exception):
 
 def set_up() -> None:
     """Make .venv and .stage where they are not there as pyproject.toml and this file want them."""
-    if sys.version_info < (3, 11):
-        raise SetUpError(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}; call it as python3.11 tools/dev.py")
+    if sys.version_info < (3, 11):  # noqa: UP036 (this file runs before anything checks)
+        found = sys.version.split()[0]
+        raise SetUpError(f"Python 3.11 or newer is needed, this is {found}; call it as python3.11 tools/dev.py")
     wanted = hashlib.sha256(b"".join(p.read_bytes() for p in (ROOT / "pyproject.toml", Path(__file__)))).hexdigest()
     stamp = VENV / "ready"
     if stamp.is_file() and stamp.read_text() == wanted and STOCK.is_dir():
@@ -59,11 +62,9 @@ def set_up() -> None:
 
 
 def make_environment() -> None:
-    # Debian's Python comes without ensurepip, so the pip at hand installs into the environment from outside.
     if not PYTHON.exists():
         step("making .venv", [sys.executable, "-m", "venv", "--without-pip", str(VENV)])
-    pip = [sys.executable, "-m", "pip", "--python", str(PYTHON), "install", "--disable-pip-version-check"]
-    step("installing torch, TensorRT-RTX and the tools into .venv", [*pip, "--editable", f"{ROOT}[dev]"])
+    step("installing torch, TensorRT-RTX and the tools into .venv", [*PIP, "install", "--editable", f"{ROOT}[dev]"])
 
 
 def stage_release() -> None:
@@ -72,8 +73,11 @@ def stage_release() -> None:
         return
     STAGE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=STAGE) as scratch:
-        download = [sys.executable, "-m", "pip", "--python", str(PYTHON), "download", "--no-deps", "--only-binary=:all:"]
-        step(f"fetching the torch-tensorrt {RELEASE} wheel", [*download, "--dest", scratch, f"torch-tensorrt=={RELEASE}"])
+        options = ["--no-deps", "--only-binary=:all:", "--dest", scratch]
+        step(
+            f"fetching the torch-tensorrt {RELEASE} wheel",
+            [*PIP, "download", *options, f"torch-tensorrt=={RELEASE}"],
+        )
         (wheel,) = Path(scratch).glob("*.whl")
         unpacked = Path(scratch) / "unpacked"
         with zipfile.ZipFile(wheel) as archive:

@@ -1,9 +1,9 @@
 """The picks: every commit cherry-picks alone, before and after every other, and in random orders.
 
-On a git repository made from the staged release, or in a scratch clone of a real one (--checkout). Each commit is landed
-alone, as a maintainer would have it on a branch, and git cherry-picks for real; every way to the same set of commits must
-end in the same tree without a conflict. What lands must also be as clean to black and isort as the file was before. Exits
-with 1 where something does not hold.
+On a git repository made from the staged release, or in a scratch clone of a real one (--checkout). Each commit is
+landed alone, as a maintainer would have it on a branch, and git cherry-picks for real; every way to the same set of
+commits must end in the same tree without a conflict. What lands must also be as clean to black and isort as the file
+was before. Exits with 1 where something does not hold.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from itertools import permutations
 from pathlib import Path
 
 import click
-from dev import STAGE, STOCK
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from dev import STAGE, STOCK
 from torch_tensorrt_fixes import series
 from torch_tensorrt_fixes.commit import Commit, Fix
 from torch_tensorrt_fixes.landing import Outcome, State, land
@@ -141,8 +141,9 @@ def check_style(tree: WorkTree, stacks: dict[Fix, dict[Commit, str]]) -> str:
     """What lands leaves black and isort, with upstream's settings, no more to do than before."""
     import black
     import isort
+    from black.mode import TargetVersion
 
-    mode = black.Mode(target_versions={getattr(black.TargetVersion, f"PY{v}") for v in (38, 39, 310, 311, 312)})
+    mode = black.Mode(target_versions={TargetVersion[f"PY{version}"] for version in (38, 39, 310, 311, 312)})
     config = isort.Config(profile="black", py_version="311", known_first_party=frozenset({"packaging"}))
     formatters: dict[str, Callable[[str], str]] = {
         "black": lambda text: black.format_str(text, mode=mode),

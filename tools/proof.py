@@ -1,8 +1,8 @@
 """The proof: each commit's in-tree tests fail on stock, pass with the commit alone, and pass with all commits.
 
-Each tree is a copy of the staged release with commits landed on it, and the tests run in a process that imports that copy.
-Every tree but that of no-gpu's own stock has the extra no-gpu, without which torch_tensorrt cannot be imported on a host
-that has no GPU. Exits with 1 where the table does not hold.
+Each tree is a copy of the staged release with commits landed on it, and the tests run in a process that imports that
+copy. Every tree but that of no-gpu's own stock has the extra no-gpu, without which torch_tensorrt cannot be imported on
+a host that has no GPU. Exits with 1 where the table does not hold.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from dev import PYTHON, ROOT, STAGE, STOCK
 from rich.console import Console
 from rich.table import Table
 
+from dev import PYTHON, ROOT, STAGE, STOCK
 from torch_tensorrt_fixes import series
 from torch_tensorrt_fixes.commit import Commit
 from torch_tensorrt_fixes.landing import State, land

@@ -45,7 +45,7 @@ console = Console(highlight=False, soft_wrap=False)
 # --- what several commands take ---
 
 
-class Choice(click.ParamType):
+class Choice(click.ParamType[tuple[Fix, ...]]):
     """Fixes by number or slug: ``1,2,no-gpu``, ``all``, ``-4``."""
 
     name = "fixes"

@@ -10,8 +10,8 @@ _PACKAGE = Path(__file__).parent
 def in_tree_test(path: str) -> str:
     """The text of the in-tree test with that path in a Torch-TensorRT checkout.
 
-    A wheel carries the tests inside the package (setup.py puts them there); in a checkout of this project they stand at its
-    top. Raises FileNotFoundError where neither has it.
+    A wheel carries the tests inside the package (setup.py puts them there); in a checkout of this project they stand
+    at its top. Raises FileNotFoundError where neither has it.
     """
     for root in (_PACKAGE / "intree_tests", _PACKAGE.parents[1]):
         if (root / path).is_file():

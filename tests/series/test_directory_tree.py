@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from torch_tensorrt_fixes.trees.directory import DirectoryTree
 
 PATH = "py/torch_tensorrt/dynamo/slices.py"

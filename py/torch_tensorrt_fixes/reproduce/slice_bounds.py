@@ -39,7 +39,7 @@ class Prefill(torch.nn.Module):
         """tokens: (1, length) int64; returns each layer's keys and values, (1, heads, kept, head_dim)."""
         from transformers import DynamicCache
 
-        cache = DynamicCache(config=self.config)
+        cache: Any = DynamicCache(config=self.config)
         self.model(tokens, past_key_values=cache, use_cache=True)
         return [layer.keys for layer in cache.layers], [layer.values for layer in cache.layers]
 
@@ -87,7 +87,7 @@ def reproduce() -> Finding:
     )
 
 
-def output_shapes(compiled: torch.fx.GraphModule, networks: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
+def output_shapes(compiled: Any, networks: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
     """The shape of each output: as built where an engine gives it, as exported where a PyTorch block does."""
     engines = (name for name, _ in compiled.named_children() if "_run_on_acc" in name)
     built = dict(zip(engines, networks, strict=True))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from checkouts import Checkout
+
 from torch_tensorrt_fixes.trees import git_branches
 from torch_tensorrt_fixes.trees.git import GitError, Repository
 

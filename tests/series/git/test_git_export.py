@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from checkouts import COMMITS, FILES, SLICES, Checkout, configure
+
 from torch_tensorrt_fixes.landing import land
 from torch_tensorrt_fixes.trees.git import GitError, Repository
 

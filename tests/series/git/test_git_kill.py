@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from checkouts import CHANGED, COMMITS, Checkout
+
 from torch_tensorrt_fixes.landing import land
 from torch_tensorrt_fixes.trees.git import Repository
 from torch_tensorrt_fixes.trees.git_process import Dialogue, Git

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from checkouts import CHANGED, CLAMP, COMMITS, FILES, NEW, SLICES, TOOL, Checkout, configure
+
 from torch_tensorrt_fixes.landing import Outcome, State, land
 from torch_tensorrt_fixes.trees.git import GitError, Repository
 
