@@ -23,7 +23,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .importer import AlreadyImported, FixLeftOut, Handle, HookInFront
-    from .proof import Entry, Status
+    from .importer.report import Entry, Status
 
 __version__ = "0.1.0"
 
@@ -49,14 +49,14 @@ def install(only: str | None = None, *, strict: bool = False) -> Handle:
 
 def active() -> tuple[str, ...]:
     """The labels of the commits that the loaded code proves to be on, like ``1/slice-bounds``."""
-    from .proof import active
+    from .importer.report import active
 
     return active()
 
 
 def report() -> tuple[Entry, ...]:
     """The state of every commit of the series, and why it is so."""
-    from .proof import report
+    from .importer.report import report
 
     return report()
 
@@ -68,7 +68,7 @@ def __getattr__(name: str) -> object:
 
         return getattr(importer, name)
     if name in ("Entry", "Status"):
-        from . import proof
+        from .importer import report
 
-        return getattr(proof, name)
+        return getattr(report, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,8 +21,8 @@ from rich.table import Table
 
 from . import __version__, landing, series
 from .commit import Commit, Fix
+from .importer.lookup import PACKAGE
 from .landing import Outcome, State
-from .lookup import PACKAGE
 from .trees.git import GitError, Repository
 from .trees.installed import InstalledTree, NotInstalled
 
@@ -297,11 +297,12 @@ def status(as_json: bool) -> None:
     Imports torch_tensorrt as such a program would: with the fixes if the environment is enabled. Exits with 1 where a
     chosen fix is not on.
     """
-    from . import environment, proof
+    from . import environment
+    from .importer import report
 
     tree = InstalledTree()
     failure = _import_quietly()
-    entries = proof.report()
+    entries = report.report()
     if as_json:
         facts = {"torch_tensorrt": tree.version, "at": tree.origin, "enabled": environment.is_enabled()}
         rows = [{"label": e.label, "state": e.status.value, "reason": e.reason} for e in entries]
@@ -312,7 +313,7 @@ def status(as_json: bool) -> None:
         click.echo(f"the environment is {'enabled' if environment.is_enabled() else 'not enabled'}")
         if failure:
             click.echo(f"import torch_tensorrt failed: {failure}")
-    well = (proof.Status.ON, proof.Status.PRESENT, proof.Status.OFF)
+    well = (report.Status.ON, report.Status.PRESENT, report.Status.OFF)
     if failure or any(entry.status not in well for entry in entries):
         sys.exit(1)
 

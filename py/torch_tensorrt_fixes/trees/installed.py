@@ -9,7 +9,7 @@ from functools import cached_property
 from importlib.machinery import ModuleSpec
 
 from ..edits import Misfit
-from ..lookup import PACKAGE, find_spec
+from ..importer.lookup import PACKAGE, find_spec
 
 IN_CHECKOUT = f"py/{PACKAGE}/"
 """Where a checkout keeps the files of the package."""
