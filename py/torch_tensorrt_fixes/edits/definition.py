@@ -11,8 +11,8 @@ from ast_grep_py import SgNode
 from .base import Edit
 from .donor import Definition
 from .misfit import Misfit
-from .pattern import indented, span
-from .source import Source, Splice, line_of, statement_of
+from .pattern import indented, line_of, span
+from .source import Source, Splice, statement_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class AddDefinition(Edit):
         if self.qualified_name in source.definitions:
             return self._check_same(source)
         neighbour = statement_of(source.definition(self.before or self.after))
-        source.check_alone(neighbour, self.qualified_name)
+        source.check_alone(neighbour, self.before or self.after)
         indent = source.indent_at(span(neighbour)[0])
         text = indented(self.definition.text, indent)
         constant = isinstance(ast.parse(self.definition.text).body[0], (ast.Assign, ast.AnnAssign))
@@ -60,7 +60,11 @@ class AddDefinition(Edit):
             return (Splice(place, place, "\n" * missing + text + "\n" * (gap(neighbour) + 1)),)
         place = source.line_end(source.end_of(neighbour))
         missing = gap(_sibling(neighbour, "next")) - source.blank_lines_below(place)
-        return (Splice(place, place, "\n" * (gap(neighbour) + 1) + text + "\n" * missing),)
+        added = "\n" * gap(neighbour) + text + "\n" * missing
+        if place == len(source.text):
+            return (Splice(place, place, "\n" + added),)
+        # At the start of the next line: the end of this one is where the neighbour's own last lines are added to.
+        return (Splice(place + 1, place + 1, added + "\n"),)
 
     def _check_same(self, source: Source) -> tuple[Splice, ...]:
         there = source.definition(self.qualified_name)

@@ -23,7 +23,7 @@ class AddItem(Edit):
     ``into`` matches a call (its arguments are meant) or the sequence itself; without it the sequence is the parameters
     of the function, the bases of the class, or the value of the assignment, that ``within`` names. The item goes after
     (or before) the item whose text is ``after`` (or ``before``), otherwise to the end, and is laid out as black would
-    where no bracket is around the sequence.
+    where no bracket is around the sequence. ``into`` has to match with the item in it as well: ``f($$$ARGS)``.
     """
 
     item: str
@@ -92,7 +92,7 @@ class AddItem(Edit):
         return texts.index(neighbour) + bool(self.after)
 
     def _laid_out(self, source: Source, sequence: SgNode, items: list[SgNode], position: int) -> Splice:
-        """All on the line where it fits, otherwise all items on one indented line, otherwise a line an item."""
+        """All on the line where it fits, else on one indented line (arguments, parameters), else a line an item."""
         start, end = span(sequence)
         texts = [item.text() for item in items]
         texts.insert(position, self.item)
@@ -103,7 +103,8 @@ class AddItem(Edit):
         if len(line) + len(rest) <= LINE_LENGTH:
             return Splice(start, end, opening + inner + closing)
         indent = source.indent_at(start)
-        if len(indent) + 4 + len(inner) <= LINE_LENGTH and len(texts) > 1:
+        literal = sequence.kind() not in ("argument_list", "parameters")
+        if len(indent) + 4 + len(inner) <= LINE_LENGTH and len(texts) > 1 and not literal:
             body = f"{indent}    {inner}\n"
         else:
             body = "".join(f"{indent}    {text},\n" for text in texts)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from .base import Edit
 from .misfit import Misfit
-from .source import Source, Splice, check_syntax
+from .source import Source, Splice
+from .syntax import check_syntax
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .base import Edit
 from .misfit import Misfit, times
-from .pattern import block, check_pattern, fill, metavariables, statements, span
+from .pattern import block, check_pattern, fill, metavariables, span, statements
 from .source import Source, Splice
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-import warnings
+import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,9 +18,12 @@ from itertools import pairwise
 from ast_grep_py import SgNode, SgRoot
 
 from .misfit import Misfit, Nearest, times
-from .pattern import check_pattern, covers, margin, span
+from .nearest import nearest
+from .pattern import check_pattern, line_of, margin, span
+from .shape import covers
+from .syntax import SOUND, check_syntax, syntax_error
 
-DEFINITIONS = ("function_definition", "class_definition", "assignment")
+DEFINITIONS = ("decorated_definition", "function_definition", "class_definition", "assignment")
 
 
 @dataclass(frozen=True, order=True)
@@ -57,20 +60,26 @@ class Source:
         """
         found: dict[str, list[SgNode]] = {}
         scopes: list[tuple[int, str]] = []  # (end, qualified name with a dot) of the definitions around the node
+        whole: SgNode | None = None  # the decorated definition that the next definition is in
         for node in self.root.find_all(any=[{"kind": kind} for kind in DEFINITIONS]):
-            is_scope = node.kind() != "assignment"
-            name = node.field("name" if is_scope else "left")
+            kind = node.kind()
+            if kind == "decorated_definition":
+                whole = node
+                continue
+            name = node.field("left" if kind == "assignment" else "name")
             if name is None or name.kind() != "identifier":
                 continue
             start, end = span(node)
             while scopes and scopes[-1][0] <= start:
                 scopes.pop()
             qualified = (scopes[-1][1] if scopes else "") + name.text()
-            if is_scope:
+            if kind != "assignment":
                 scopes.append((end, qualified + "."))
-            outer = decorated(node)
-            if outer is node or not re.match(r"@(\w+\.)*overload\b", self.text[span(outer)[0] :]):
-                found.setdefault(qualified, []).append(outer)
+            if whole is None:
+                found.setdefault(qualified, []).append(node)
+            elif not _OVERLOAD.match(self.text, span(whole)[0]):
+                found.setdefault(qualified, []).append(whole)
+            whole = None
         return found
 
     def definition(self, qualified: str) -> SgNode:
@@ -115,28 +124,8 @@ class Source:
             pattern=pattern,
             found=len(found),
             wanted=count,
-            nearest=self.nearest(pattern, within) if len(found) < count else None,
+            nearest=nearest(pattern, self.definition(within), self.root) if len(found) < count else None,
         )
-
-    def nearest(self, pattern: str, within: str) -> Nearest | None:
-        """The statement or expression most like the pattern: in the definition, else in the file."""
-        bare = re.sub(r"\$+\w+", "x", pattern)
-        matcher = difflib.SequenceMatcher(b=bare, autojunk=False)
-        for region in (self.definition(within), self.root):
-            best, best_ratio = None, 0.5
-            for node in region.find_all(any=[{"kind": kind} for kind in _COMPARABLE]):
-                if len(node.text()) > 3 * len(bare) + 20:
-                    continue
-                matcher.set_seq1(node.text())
-                if (
-                    matcher.real_quick_ratio() > best_ratio
-                    and matcher.quick_ratio() > best_ratio
-                    and matcher.ratio() > best_ratio
-                ):
-                    best, best_ratio = node, matcher.ratio()
-            if best is not None:
-                return Nearest(line_of(best), " ".join(best.text().split()))
-        return None
 
     # --- places in the text ---
 
@@ -167,11 +156,14 @@ class Source:
         """
         start = self.line_start(span(statement)[0])
         indent = self.indent_at(start)
-        while start and (above := self.line_start(start - 1)) + len(indent) in self._comments:
+        while start and self._is_comment((above := self.line_start(start - 1)) + len(indent)):
             if self.text.count("\n", 0, above) < 2 and _OF_THE_FILE.match(self.text, above):
                 break
             start = above
         return start
+
+    def _is_comment(self, start: int) -> bool:
+        return self.text.startswith("#", start) and start in self._comments
 
     @cached_property
     def _comments(self) -> set[int]:
@@ -220,8 +212,9 @@ class Source:
             pieces += [self.original[done:start], splice.text.replace("\n", newline)]
             done = end
         result = "".join([*pieces, self.original[done:]])
-        if ordered and not self._is_sound_after(ordered):
-            check_syntax(self.path, result, "the edits would leave invalid Python")
+        if ordered and self._is_sound_after(ordered):
+            SOUND.append(result)
+        check_syntax(self.path, result, "the edits would leave invalid Python")
         return result
 
     def _in_order(self, splices: Iterable[Splice]) -> list[Splice]:
@@ -229,7 +222,8 @@ class Source:
         for last, splice in pairwise(ordered):
             if splice.start < last.end or splice.end == last.start:
                 line = self.text.count("\n", 0, splice.start) + 1
-                raise Misfit(self.path, f"two edits overlap at line {line}: `{last.text}` and `{splice.text}`")
+                one, other = (textwrap.shorten(text, 60, placeholder=" ...") for text in (last.text, splice.text))
+                raise Misfit(self.path, f"two edits overlap at line {line}: `{one}` and `{other}`")
         return ordered
 
     def _is_sound_after(self, ordered: list[Splice]) -> bool:
@@ -249,52 +243,17 @@ class Source:
         for splice in ordered:
             pieces += [self.text[done : splice.start], splice.text]
             done = splice.end
-        return _syntax_error("".join([*pieces, self.text[done:end]])) is None
+        return syntax_error("".join([*pieces, self.text[done:end]])) is None
 
 
 BOM = "\ufeff"
+_OVERLOAD = re.compile(r"@(\w+\.)*overload\b")
 _OF_THE_FILE = re.compile(r"#!|#.*coding[:=]")
-_COMPARABLE = (
-    *("call", "assignment", "return_statement", "if_statement", "for_statement"),
-    *("comparison_operator", "boolean_operator", "binary_operator", "subscript"),
-    *("attribute", "raise_statement", "assert_statement", "with_statement"),
-    *("argument_list", "list", "tuple", "dictionary", "augmented_assignment"),
-)
 
 
 @lru_cache(maxsize=16)
 def _source_of(path: str, text: str) -> Source:
     return Source(path, text)
-
-
-def check_syntax(path: str, text: str, complaint: str) -> None:
-    """Raise a :class:`Misfit` that names the line where ``text`` is no Python."""
-    if error := _syntax_error(text):
-        line = getattr(error, "lineno", None) or 1
-        lines = [*text.split("\n"), ""]
-        shown = lines[min(line, len(lines)) - 1].strip()
-        what = getattr(error, "msg", None) or str(error)
-        raise Misfit(path, f"{complaint}: {what}", nearest=Nearest(line, shown)) from error
-
-
-@lru_cache(maxsize=16)
-def _syntax_error(text: str) -> Exception | None:
-    """What Python's compiler says: it knows more than the parser, an argument given twice for one."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text.encode(), "<text>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
-        return error
-    return None
-
-
-def decorated(definition: SgNode) -> SgNode:
-    """A definition together with its decorators."""
-    parent = definition.parent()
-    if parent is not None and parent.kind() == "decorated_definition":
-        return parent
-    return definition
 
 
 def statement_of(node: SgNode) -> SgNode:
@@ -308,8 +267,3 @@ def is_string(statement: SgNode) -> bool:
     """Whether a statement is a docstring, if it stands where one may."""
     child = statement.child(0)
     return statement.kind() == "expression_statement" and child is not None and child.kind() == "string"
-
-
-def line_of(node: SgNode) -> int:
-    """A node's first line, counted from 1."""
-    return node.range().start.line + 1
