@@ -3,11 +3,12 @@
     python tools/bench/partition.py
     python tools/bench/partition.py --shape alternating --sizes 5000,20000 --limit 60
 
-The first table is put_nodes_into_subgraphs alone, the base class's against ours; it needs nothing but torch. The second
-is the whole of fast_partition(), each side in a process of its own that imports the installed torch_tensorrt; the parts
-that the fix leaves alone are quadratic for the shapes `producers` and `fusion`. Both sides of a row are measured in the
-same run, in CPU seconds. `growth` is the slope of the least-squares line of log(seconds) over log(nodes): 1 is linear, 2
-quadratic.
+The first tables are put_nodes_into_subgraphs alone, the base class's against ours; they need nothing but torch. The
+others are the whole of fast_partition(), each side in a process of its own that imports the installed torch_tensorrt;
+the parts of it that the fix leaves alone are quadratic for the shapes `producers` and `fusion`.
+
+Both sides of a row are measured in the same run, in seconds of CPU time. `growth` is the slope of the least-squares
+line of log(seconds) over log(nodes): 1 is linear, 2 quadratic.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ from torch_tensorrt_fixes.fixes.partition_speed.adjacency_partitioner import Adj
 
 SUPPORTED = torch.ops.aten.relu.default
 UNSUPPORTED = torch.ops.aten.neg.default
-SIDES = {"stock": "no-gpu", "fixed": "no-gpu,partition-speed"}
 
 Measure = Callable[[str, int], float]
 """Seconds for a shape and a number of nodes."""
@@ -167,34 +167,33 @@ def measure_all(
 
 
 def growth(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """The exponent by which the time grows with the size."""
+    """The exponent by which the time grows with the size; not a number where there is one size."""
+    if len(sizes) == 1:
+        return math.nan
     return statistics.linear_regression([math.log(n) for n in sizes], [math.log(s) for s in seconds]).slope
 
 
 # --- showing ---
 
 
-def tabulate(title: str, sides: dict[str, Measure], shapes: Sequence[str], sizes: Sequence[int], limit: float) -> Table:
-    table = Table(title=title, title_justify="left")
-    for column in ("shape", "nodes", "stock, s", "fixed, s", "stock/fixed"):
-        table.add_column(column, justify="left" if column == "shape" else "right")
-    with Console(stderr=True).status("") as status:
-        for shape in shapes:
-            taken: dict[str, dict[int, float]] = {side: {} for side in sides}
-            status.update(f"{title}: {shape}")
+def show(what: str, sides: dict[str, Measure], shapes: Sequence[str], sizes: Sequence[int], limit: float) -> None:
+    """Measure and print a table a shape."""
+    for shape in shapes:
+        table = Table(title=f"{what}, {shape}: {SHAPES[shape][1]}", title_justify="left")
+        for column in ("nodes", "stock, s", "fixed, s", "stock/fixed"):
+            table.add_column(column, justify="right", min_width=11)
+        taken: dict[str, dict[int, float]] = {side: {} for side in sides}
+        with Console(stderr=True).status(f"{what}: {shape}") as status:
             for nodes, seconds in zip(sizes, measure_all(sides, shape, sizes, limit), strict=True):
                 for side, value in seconds.items():
                     taken[side][nodes] = value
                 ratio = f"{seconds['stock'] / seconds['fixed']:,.1f}" if len(seconds) == len(sides) else "-"
                 shown = [f"{seconds[side]:,.3f}" if side in seconds else "-" for side in sides]
-                table.add_row(shape, f"{nodes:,}", *shown, ratio)
-                status.update(f"{title}: {shape}, {nodes:,} nodes took {' and '.join(shown)} s")
-            slopes = [
-                f"n^{growth(list(of_side), list(of_side.values())):.2f}" if len(of_side) > 1 else "-"
-                for of_side in taken.values()
-            ]
-            table.add_row("", "growth", *slopes, "", end_section=True)
-    return table
+                table.add_row(f"{nodes:,}", *shown, ratio, end_section=nodes == sizes[-1])
+                status.update(f"{what}: {shape}, {nodes:,} nodes took {' and '.join(shown)} s")
+        slopes = [growth(list(of_side), list(of_side.values())) for of_side in taken.values()]
+        table.add_row("growth", *(f"n^{slope:.2f}" for slope in slopes), "")
+        Console().print(table)
 
 
 def numbers(context: click.Context, parameter: click.Parameter, text: str) -> list[int]:
@@ -210,27 +209,23 @@ def numbers(context: click.Context, parameter: click.Parameter, text: str) -> li
 
 @click.command(help=__doc__, context_settings={"max_content_width": 120})
 @click.option("--shape", "shapes", multiple=True, type=click.Choice(list(SHAPES)), help="Only this; may be repeated.")
-@click.option("--sizes", callback=numbers, default="5000,20000,62000,345000", show_default=True, help="First table.")
-@click.option("--whole-sizes", callback=numbers, default="5000,10000,20000", show_default=True, help="Second table.")
+@click.option("--sizes", callback=numbers, default="5000,20000,62000,345000", show_default=True, help="Of the graphs.")
+@click.option("--whole-sizes", callback=numbers, default="5000,10000,20000", show_default=True, help="For the whole.")
 @click.option("--limit", default=10.0, show_default=True, help="Seconds after which a side is not run at larger sizes.")
 @click.option("--whole/--no-whole", default=True, help="Whether to measure fast_partition(), too.")
 def main(shapes: tuple[str, ...], sizes: list[int], whole_sizes: list[int], limit: float, whole: bool) -> None:
     chosen = [shape for shape in SHAPES if shape in (shapes or SHAPES)]
-    console = Console()
-    for shape in chosen:
-        console.print(f"{shape}: {SHAPES[shape][1]}", highlight=False)
-    if alone := [shape for shape in chosen if shape not in WHOLE_ONLY]:
-        methods = {
-            "stock": time_put_nodes(_SplitterBase.put_nodes_into_subgraphs),
-            "fixed": time_put_nodes(AdjacencyPartitioner.put_nodes_into_subgraphs),
-        }
-        console.print(tabulate("put_nodes_into_subgraphs", methods, alone, sizes, limit))
+    methods = {
+        "stock": time_put_nodes(_SplitterBase.put_nodes_into_subgraphs),
+        "fixed": time_put_nodes(AdjacencyPartitioner.put_nodes_into_subgraphs),
+    }
+    show("put_nodes_into_subgraphs", methods, [shape for shape in chosen if shape not in WHOLE_ONLY], sizes, limit)
     if whole and importlib.util.find_spec("torch_tensorrt") is None:
-        console.print("fast_partition() is not measured: torch_tensorrt is not installed here")
+        click.echo("fast_partition is not measured: torch_tensorrt is not installed here")
     elif whole:
-        processes = {side: process_with(fixes) for side, fixes in SIDES.items()}
-        sides = {side: measured_in(process) for side, process in processes.items()}
-        console.print(tabulate("fast_partition", sides, chosen, whole_sizes, limit))
+        with process_with("no-gpu") as stock, process_with("no-gpu,partition-speed") as fixed:
+            sides = {"stock": measured_in(stock), "fixed": measured_in(fixed)}
+            show("fast_partition", sides, chosen, whole_sizes, limit)
 
 
 if __name__ == "__main__":
