@@ -12,7 +12,7 @@ class BuildWithTests(build_py):
         super().run()
         if not self.editable_mode:
             tests = Path(self.build_lib) / "torch_tensorrt_fixes" / "intree_tests" / "tests" / "py"
-            shutil.copytree("tests/py", tests, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree("tests/py", tests, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "harness.py"))
 
 
 setup(cmdclass={"build_py": BuildWithTests})

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cause:
-    """``words`` is a regular expression for the case's reason; ``absent`` says that the host lacks what the case is about."""
+    """Recognised where ``words``, a regular expression, is in the case's reason.
+
+    ``absent``: the host lacks what the case is about.
+    """
 
     name: str
     words: str

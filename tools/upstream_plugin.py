@@ -1,8 +1,8 @@
 """A pytest plugin: upstream's converter tests on a host without a GPU.
 
-What the tests ask of CUDA is answered on the CPU, engines are evaluated, and the networks are those for standard TensorRT.
-Each case's end is written as a line of JSON to the file that UPSTREAM_TESTS_LOG names; a line with the case alone says that
-it has begun, so that one which ends the process can be told.
+What the tests ask of CUDA is answered on the CPU, engines are evaluated, and networks are those for standard TensorRT.
+Each case's end is written as a line of JSON to the file that UPSTREAM_TESTS_LOG names. A line with nothing but the case
+says that it has begun, so that one in which the process ends can be told.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ from unittest import mock
 
 import pytest
 import torch
-import torch_tensorrt  # noqa: F401  (before cuda_on_the_cpu: it must see the host as it is)
 from torch.overrides import TorchFunctionMode
+from torch_tensorrt.dynamo.runtime import _TRTEngine as python_runtime
 
-from torch_tensorrt_fixes.reference.runtime import NotBuilt, evaluated_engines, standard_tensorrt
+from torch_tensorrt_fixes.reference import end_to_end
+from torch_tensorrt_fixes.reference.conversion import NotBuilt, standard_tensorrt
+from torch_tensorrt_fixes.reference.host_cuda import HostCuda
 
+tensorrt = python_runtime.trt
 LONGEST_REASON = 2000
+SEED = 3
 
 
 # --- the host ---
@@ -50,7 +54,7 @@ class CudaOnTheCpu(TorchFunctionMode):
 
 
 class Event:
-    """torch.cuda.Event for time that nobody measures."""
+    """torch.cuda.Event, for times that nobody measures."""
 
     def __init__(self, **_: Any) -> None: ...
 
@@ -60,18 +64,38 @@ class Event:
         return 0.0
 
 
+def efficient_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    bias: torch.Tensor | None,
+    compute_log_sumexp: bool,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """CUDA's kernel, which PyTorch has on no CPU; only the first output is anyone's concern."""
+    output = torch.nn.functional.scaled_dot_product_attention(
+        query, key, value, bias, dropout_p, is_causal, scale=scale
+    )
+    return output, query.new_empty(0), query.new_empty(0), query.new_empty(0)
+
+
+KERNELS = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+KERNELS.impl("_scaled_dot_product_efficient_attention", efficient_attention, "CPU")  # type: ignore[no-untyped-call]
+
+
 @contextlib.contextmanager
 def cuda_on_the_cpu(**more: Any) -> Iterator[None]:
     """Inside, code written for CUDA finds its tensors on the CPU; ``more`` replaces further names of torch.cuda."""
-    with contextlib.ExitStack() as patches:
-        for name, value in {"synchronize": lambda *_: None, "Event": Event, **more}.items():
-            patches.enter_context(mock.patch.object(torch.cuda, name, value))
-        patches.enter_context(CudaOnTheCpu())
+    streams = {name: getattr(HostCuda(), name) for name in ("Stream", "stream", "synchronize")}
+    with mock.patch.multiple(torch.cuda, Event=Event, **streams, **more), CudaOnTheCpu():
         yield
 
 
 def a_gpu() -> dict[str, Callable[..., Any]]:
-    """What decorators of test classes ask of torch.cuda; only while the files are imported, for torch_tensorrt asks too."""
+    """What decorators of test classes ask of torch.cuda: while files are imported only, for torch_tensorrt asks too."""
     return {
         "is_available": lambda: True,
         "current_device": lambda: 0,
@@ -83,6 +107,13 @@ def a_gpu() -> dict[str, Callable[..., Any]]:
 def pytest_collection() -> Generator[None, Any, Any]:
     with standard_tensorrt(), cuda_on_the_cpu(**a_gpu()):
         return (yield)
+
+
+@contextlib.contextmanager
+def evaluated_engines() -> Iterator[None]:
+    """Inside, engines are evaluated, also those that a test deserializes by itself."""
+    with end_to_end.runtime(seed=SEED), mock.patch.object(tensorrt, "Runtime", python_runtime.trt.Runtime):
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,8 +1,8 @@
-"""Runs test files, each in a fork of one process that has imported torch_tensorrt: the import takes longer than most files.
+"""Runs test files, each in a fork of one process that has imported torch_tensorrt: that takes longer than most files.
 
-Called by upstream_tests.py as `upstream_runner.py JOBS LIMIT`, in the folder in which the tests stand; standard input names
-the files, one a line. Of a file tests/test_x.py it leaves test_x.jsonl (see upstream_plugin), test_x.out (pytest's output) and, last, test_x.end (how the
-process ended).
+upstream_tests.py calls it as `upstream_runner.py JOBS LIMIT LIST`, in the folder in which the tests stand; LIST names
+them, one a line. Of a file tests/test_x.py it leaves test_x.jsonl (see upstream_plugin), test_x.out (pytest's output)
+and, last, test_x.end (how the process ended).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 import upstream_plugin
 
 OPTIONS = ("-q", "-p", "no:cacheprovider", "--assert=plain", "--tb=native")
@@ -60,4 +61,4 @@ def ended(file: str, how: str) -> None:
 if __name__ == "__main__":
     # Upstream's conftest collects garbage twice a case; it need not look at what the imports left
     gc.freeze()
-    run(sys.stdin.read().split(), int(sys.argv[1]), float(sys.argv[2]))
+    run(Path(sys.argv[3]).read_text().split(), int(sys.argv[1]), float(sys.argv[2]))

@@ -20,21 +20,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
-from dev import ROOT, STAGE
-from proof import HOST, TreeDoesNotTake, make_tree
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from upstream_causes import cause_of
 
+from dev import ROOT, STAGE
+from proof import HOST, TreeDoesNotTake, make_tree
 from torch_tensorrt_fixes import series
+from upstream_causes import cause_of
 
 TESTS = "tests/py/dynamo"
 FOLDER = f"{TESTS}/conversion"
 HARNESS = f"{FOLDER}/harness.py"
 SUPPORT = (f"{TESTS}/__init__.py", f"{TESTS}/conftest.py", f"{TESTS}/testing_utilities.py", f"{FOLDER}/__init__.py")
-# For tests outside the folder that use its harness
-OURS_ONLY = (f"{FOLDER}/__init__.py", HARNESS)
+LONGEST_LINE = 200
+COLUMNS = ("passed", "failed", "skipped", "absent", "evaluated only")
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,10 @@ class Case:
     cause: str = ""
     reason: str = ""
     evaluated_only: bool = False
+
+
+class RunnerFailed(Exception):
+    """The process that runs the files ended before they did."""
 
 
 Results = dict[str, dict[str, Case]]
@@ -93,16 +97,12 @@ def run_files(files: list[str], scratch: Path, tree: Path, jobs: int, limit: int
         "OMP_NUM_THREADS": "1",
         "PYTORCH_PRINT_REPRO_ON_FAILURE": "0",
     }
-    command = [sys.executable, str(ROOT / "tools" / "upstream_runner.py"), str(jobs), str(limit)]
+    (scratch / "files").write_text("\n".join(files))
+    command = [sys.executable, str(ROOT / "tools" / "upstream_runner.py"), str(jobs), str(limit), "files"]
     output = scratch / "runner.log"
     with output.open("w") as log, Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("running", total=len(files))
-        runner = subprocess.Popen(
-            command, cwd=scratch, env=environment, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, text=True
-        )
-        assert runner.stdin
-        runner.stdin.write("\n".join(files))
-        runner.stdin.close()
+        runner = subprocess.Popen(command, cwd=scratch, env=environment, stdout=log, stderr=subprocess.STDOUT)
         try:
             while runner.poll() is None:
                 progress.update(task, completed=len(list(scratch.glob("*.end"))))
@@ -110,7 +110,7 @@ def run_files(files: list[str], scratch: Path, tree: Path, jobs: int, limit: int
         finally:
             runner.terminate()
     if runner.returncode:
-        raise TreeDoesNotTake(f"the tests did not run: the runner ended with {runner.returncode}\n{output.read_text()[-2000:]}")
+        raise RunnerFailed(f"the runner ended with {runner.returncode}:\n{output.read_text()[-2000:]}")
     return {file: read_log(scratch / Path(file).stem) for file in files}
 
 
@@ -137,50 +137,59 @@ def case_of(entry: dict[str, str], ended: str) -> Case:
 
 
 def print_results(results: Results, console: Console) -> None:
-    columns = ("passed", "failed", "skipped", "absent")
-    table = Table("file", *columns, "evaluated only", box=None, header_style="bold")
+    table = Table("file", *COLUMNS, box=None, header_style="bold")
     total: Counter[str] = Counter()
     for file, cases in results.items():
         counts = Counter(case.outcome for case in cases.values())
         counts["evaluated only"] = sum(case.evaluated_only for case in cases.values())
+        table.add_row(Path(file).name, *(str(counts[column] or "") for column in COLUMNS))
         total += counts
-        table.add_row(Path(file).name, *(str(counts[column] or "") for column in (*columns, "evaluated only")))
-    table.add_row("all", *(str(total[column]) for column in (*columns, "evaluated only")), style="bold")
+    table.add_row("all", *(str(total[column]) for column in COLUMNS), style="bold")
     console.print(table)
-    by_cause: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for (outcome, cause), lines in sorted(by_cause(results).items()):
+        console.print(f"\n[bold]{outcome}: {cause}[/] ({len(lines)})")
+        for line in lines:
+            console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+    able = total["passed"] + total["failed"]
+    share = total["passed"] / able if able else 0
+    console.print(f"\n{total['passed']} of the {able} cases that need nothing absent pass: {share:.1%}")
+
+
+def by_cause(results: Results) -> dict[tuple[str, str], list[str]]:
+    """By outcome and cause, a line for each case that did not pass."""
+    lines: dict[tuple[str, str], list[str]] = defaultdict(list)
     for file, cases in results.items():
         for name, case in cases.items():
             if case.outcome != "passed":
-                line = case.reason.strip().partition("\n")[0]
-                by_cause[case.outcome, case.cause].append(f"{Path(file).name}::{name}: {line[:200]}")
-    for (outcome, cause), lines in sorted(by_cause.items()):
-        console.print(f"\n[bold]{outcome}: {cause}[/] ({len(lines)})")
-        for line in lines:
-            console.print(f"  {line}", markup=False, highlight=False)
-    able = total["passed"] + total["failed"]
-    console.print(f"\n{total['passed']} of {able} cases that need nothing which is absent pass ({total['passed'] / max(able, 1):.1%})")
+                first = case.reason.strip().partition("\n")[0]
+                lines[case.outcome, case.cause].append(f"{Path(file).name}::{name}: {first[:LONGEST_LINE]}")
+    return lines
 
 
 def lost(results: Results, earlier: Path) -> list[str]:
-    """The cases that passed in an earlier run and do not any more; files that were not run now are left aside."""
+    """The cases that passed in an earlier run and do not any more, of the files that were run now."""
     before = json.loads(earlier.read_text(encoding="utf-8"))
     return [
         f"{file}::{name}"
-        for file, cases in before.items()
-        for name, case in cases.items()
-        if file in results and case["outcome"] == "passed" and results[file].get(name, Case("gone")).outcome != "passed"
+        for file, cases in results.items()
+        for name, case in before.get(file, {}).items()
+        if case["outcome"] == "passed" and (name not in cases or cases[name].outcome != "passed")
     ]
+
+
+FILE = click.Path(path_type=Path)
+DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.command(help=__doc__)
 @click.argument("chosen", nargs=-1)
-@click.option("--checkout", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path), help="A clone of Torch-TensorRT.")
+@click.option("--checkout", required=True, type=DIRECTORY, help="A clone of Torch-TensorRT.")
 @click.option("--fixed", is_flag=True, help="With all fixes, not with the extra no-gpu alone.")
 @click.option("--their-harness", is_flag=True, help="This project's tests with upstream's harness.")
 @click.option("--jobs", default=2, show_default=True, help="Processes at a time.")
 @click.option("--limit", default=600, show_default=True, help="Seconds that a file may take.")
-@click.option("--results", type=click.Path(path_type=Path), default=STAGE / "upstream-tests.json", help="Where the results go as JSON.")
-@click.option("--against", type=click.Path(exists=True, path_type=Path), help="Fail where a case does not pass that did in these results.")
+@click.option("--results", type=FILE, default=STAGE / "upstream-tests.json", help="Where to write the results as JSON.")
+@click.option("--against", type=FILE, help="Fail where a case that passed in these results does not.")
 def main(
     chosen: tuple[str, ...],
     checkout: Path,
@@ -199,19 +208,20 @@ def main(
         tree = make_tree(scratch / "tree", commits)
         files = gather(checkout, chosen or [FOLDER], their_harness, scratch)
         found = run_files(files, scratch, tree, jobs, limit)
-    results.write_text(json.dumps({file: {n: asdict(c) for n, c in cases.items()} for file, cases in found.items()}, indent=1))
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    gone = lost(found, against) if against else []
+    results.write_text(json.dumps(found, default=asdict, indent=1), encoding="utf-8")
+    console = Console(width=None if sys.stdout.isatty() else 120)
     print_results(found, console)
     console.print(f"{time.monotonic() - began:.0f} s; the results are in {results}")
-    if against and (gone := lost(found, against)):
+    if gone:
         console.print(f"\n[bold red]lost since {against}[/] ({len(gone)})")
         for name in gone:
-            console.print(f"  {name}", markup=False, highlight=False)
+            console.print(f"  {name}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
 
 
 if __name__ == "__main__":
     try:
         main()
-    except (TreeDoesNotTake, series.UnknownFix) as error:
+    except (RunnerFailed, TreeDoesNotTake, series.UnknownFix) as error:
         sys.exit(f"upstream-tests: {error}")
