@@ -166,11 +166,11 @@ def measure_all(
         yield seconds
 
 
-def growth(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """The exponent by which the time grows with the size; not a number where there is one size."""
-    if len(sizes) == 1:
-        return math.nan
-    return statistics.linear_regression([math.log(n) for n in sizes], [math.log(s) for s in seconds]).slope
+def growth(seconds: dict[int, float]) -> float:
+    """The exponent by which the time grows with the size, from the seconds at two sizes or more."""
+    return statistics.linear_regression(
+        [math.log(nodes) for nodes in seconds], [math.log(taken) for taken in seconds.values()]
+    ).slope
 
 
 # --- showing ---
@@ -191,8 +191,7 @@ def show(what: str, sides: dict[str, Measure], shapes: Sequence[str], sizes: Seq
                 shown = [f"{seconds[side]:,.3f}" if side in seconds else "-" for side in sides]
                 table.add_row(f"{nodes:,}", *shown, ratio, end_section=nodes == sizes[-1])
                 status.update(f"{what}: {shape}, {nodes:,} nodes took {' and '.join(shown)} s")
-        slopes = [growth(list(of_side), list(of_side.values())) for of_side in taken.values()]
-        table.add_row("growth", *(f"n^{slope:.2f}" for slope in slopes), "")
+        table.add_row("growth", *(f"n^{growth(side):.2f}" if len(side) > 1 else "-" for side in taken.values()), "")
         Console().print(table)
 
 
