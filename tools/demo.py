@@ -59,7 +59,7 @@ def main() -> None:
                 f"{fixed['seconds']:.1f}",
             )
     Console().print(table)
-    print("Engines are built by TensorRT-RTX on the CPU; shapes are those of the networks that were built.")
+    print("Engines are built by TensorRT-RTX on the CPU; what they give is evaluated from the networks in NumPy.")
     sys.exit(not well)
 
 

@@ -104,7 +104,10 @@ class ConditionalStep:
 
 @dataclass(eq=False)
 class LoopStep:
-    """An ILoop. Each turn computes what the conditions need, stops if one is false, then does the rest."""
+    """An ILoop. Each turn computes what the conditions need, stops if one is false, then does the rest.
+
+    What the last turn of a counted loop would prepare for another turn is left out: it may read beyond the end.
+    """
 
     limits: tuple[_Link, ...]
     iterators: tuple[_Link, ...]
@@ -116,6 +119,8 @@ class LoopStep:
     entries: tuple[str, ...] = field(init=False)  # what the body starts from: iterators and recurrences
     asked: list[Step] = field(init=False)  # the part of the body that the conditions need
     body: list[Step] = field(init=False)  # the rest of it
+    last: list[Step] = field(init=False)  # the part of the rest that counts in the last turn
+    kept: tuple[_Link, ...] = field(init=False)  # the recurrences whose value counts after it
 
     def __post_init__(self) -> None:
         self.counts = tuple(link for link in self.limits if link.layer.kind == trt.TripLimit.COUNT)
@@ -153,18 +158,18 @@ class LoopStep:
 
     def adopt(self, regions: dict[Region, list[Step]]) -> None:
         steps = regions.get((self, "body"), [])
-        wanted = {str(link.reads[0]) for link in self.conditions}
-        for step in reversed(steps):
-            if wanted.intersection(step.writes):
-                wanted.update(name for name, _ in step.uses())
-        self.asked = [step for step in steps if wanted.intersection(step.writes)]
-        self.body = [step for step in steps if not wanted.intersection(step.writes)]
+        results = [str(link.reads[0]) for link in self.outputs]
+        finals = [link.reads[0] for link in self.outputs if link.layer.kind == trt.LoopOutput.LAST_VALUE]
+        self.kept = tuple(link for link in self.recurrences if link.output is not None and link.output.name in finals)
+        self.asked = _needed_for([str(link.reads[0]) for link in self.conditions], steps)
+        self.body = [step for step in steps if step not in self.asked]
+        self.last = _needed_for([*results, *(str(link.reads[1]) for link in self.kept)], self.body)
 
     def execute(self, values: Values) -> None:
         turns = _length(self.counts[0], 0, values) if self.counts else None
         slices = [_slices(link, turns, values) for link in self.iterators]
         recorded: list[list[Array]] = [[] for _ in self.outputs]
-        self._next(values, [values[str(link.reads[0])] for link in self.recurrences])
+        _start(self.recurrences, 0, values)
         for turn in count() if turns is None else range(turns):
             for link, parts in zip(self.iterators, slices, strict=True):
                 link.put(values, _turn_of(link, parts, turn))
@@ -172,20 +177,32 @@ class LoopStep:
                 step.execute(values)
             if not all(_truth(link, values) for link in self.conditions):
                 break
-            for step in self.body:
+            last = turns is not None and turn == turns - 1
+            for step in self.last if last else self.body:
                 step.execute(values)
             for link, record in zip(self.outputs, recorded, strict=True):
                 record.append(values[str(link.reads[0])])
-            self._next(values, [values[str(link.reads[1])] for link in self.recurrences])
+            _start(self.kept if last else self.recurrences, 1, values)
         for link, record in zip(self.outputs, recorded, strict=True):
             if link.layer.kind == trt.LoopOutput.LAST_VALUE:
                 link.put(values, values[str(link.reads[0])])
             else:
                 link.put(values, _joined(link, record, values))
 
-    def _next(self, values: Values, nexts: list[Array]) -> None:
-        for link, value in zip(self.recurrences, nexts, strict=True):
-            link.put(values, value)
+
+def _needed_for(names: list[str], steps: list[Step]) -> list[Step]:
+    """The steps that compute `names`, and what these read, in order."""
+    wanted = set(names)
+    for step in reversed(steps):
+        if wanted.intersection(step.writes):
+            wanted.update(name for name, _ in step.uses())
+    return [step for step in steps if wanted.intersection(step.writes)]
+
+
+def _start(recurrences: tuple[_Link, ...], place: int, values: Values) -> None:
+    """Give recurrences the values of their inputs at `place`, all at once: one may read another."""
+    for link, value in [(link, values[str(link.reads[place])]) for link in recurrences]:
+        link.put(values, value)
 
 
 def _truth(link: _Link, values: Values) -> bool:

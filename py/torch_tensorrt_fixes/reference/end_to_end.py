@@ -34,8 +34,8 @@ def runtime() -> Iterator[None]:
     `standard_tensorrt()` around it, networks also have the layers that TensorRT-RTX lacks (NonZero): these are
     evaluated without being built.
 
-    It takes a torch_tensorrt that can be imported and builds without a GPU (the extra no-gpu). There are no CUDA graphs:
-    an engine alone runs as without, several in one graph do not run. That all this is slow is logged once, as a warning.
+    It takes a torch_tensorrt that can be imported and builds without a GPU (the extra no-gpu). CUDA graphs stay off.
+    That all this is slow is logged once, as a warning.
 
     EvaluationError, naming the layer and its torch target, for what TensorRT would not run. RuntimeError on a host with
     a GPU, and where torch_tensorrt has its C++ runtime.

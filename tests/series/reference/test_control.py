@@ -165,6 +165,21 @@ class TestLoop:
         np.testing.assert_array_equal(forward, 2 * slices)
         np.testing.assert_array_equal(backward, 2 * slices[::-1].T)
 
+    def test_the_last_turn_prepares_no_other(self) -> None:
+        net = Net()
+        loop = counted_loop(net, len(ROW))
+        row, one = net.input(ROW), net.input(np.array(1, np.int32))
+        place = loop.add_recurrence(one)
+        value = loop.add_recurrence(net.input(ROW[0]))
+        value.set_input(1, net.network.add_gather(row, place.get_output(0), 0).get_output(0))  # beyond the end at last
+        place.set_input(1, combine(net, place.get_output(0), one))
+        every = loop.add_loop_output(value.get_output(0), trt.LoopOutput.CONCATENATE)
+        every.set_input(1, net.input(np.array(len(ROW), np.int32)))
+        np.testing.assert_array_equal(net.run(every.get_output(0)), ROW)
+        last = loop.add_loop_output(value.get_output(0), trt.LoopOutput.LAST_VALUE)
+        with pytest.raises(EvaluationError, match="GATHER layer.*out of bounds"):
+            net.run(last.get_output(0))
+
     @pytest.mark.parametrize(("limit", "expected"), [(10, [4, 8, 16]), (100, [4, 8, 16, 32, 64, 128])])
     def test_a_while_loop_stops_before_the_turn_it_refuses(self, limit: int, expected: list[int]) -> None:
         net = Net()

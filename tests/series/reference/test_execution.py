@@ -149,7 +149,9 @@ def test_the_shapes_of_one_context_leave_those_of_another_alone() -> None:
 
 def test_each_profile_has_its_own_ranges() -> None:
     rows = np.ones((6, 4), np.float32)
-    with pytest.raises(EvaluationError, match=r"'rows' is given the shape \(6, 4\), but profile 0 .* \(1, 4\) to \(4, 4\)"):
+    with pytest.raises(
+        EvaluationError, match=r"'rows' is given the shape \(6, 4\), but profile 0 .* \(1, 4\) to \(4, 4\)"
+    ):
         bound(rows, np.array([8]))
     context = bound(rows, np.array([8]), profile=1)
     np.testing.assert_array_equal(run(context, (8, 3)), np.full((8, 3), 3, np.float32))
