@@ -12,7 +12,9 @@ class BuildWithTests(build_py):
         super().run()
         if not self.editable_mode:
             tests = Path(self.build_lib) / "torch_tensorrt_fixes" / "intree_tests" / "tests" / "py"
-            shutil.copytree("tests/py", tests, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "harness.py"))
+            here = Path(__file__).parent / "tests" / "py"
+            shutil.rmtree(tests, ignore_errors=True)  # of an earlier build
+            shutil.copytree(here, tests, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "harness.py"))
 
 
 setup(cmdclass={"build_py": BuildWithTests})

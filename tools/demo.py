@@ -1,4 +1,4 @@
-"""The fixes at work: each reproduction once on the stock package and once with the fixes on."""
+"""The fixes at work: each reproduction once on the stock package and once with the fixes on. Takes no arguments."""
 
 from __future__ import annotations
 
@@ -36,32 +36,37 @@ def reproduce(name: str, choice: str) -> dict[str, Any]:
 
 def main() -> None:
     began = time.monotonic()
-    table = Table(title=f"torch-tensorrt {RELEASE}, stock and with the fixes on", title_justify="left", show_lines=True)
-    for column in ("fix", "what", "PyTorch", "stock", "fixed", "seconds: stock", "fixed"):
-        table.add_column(column)
+    table = Table(title=f"torch-tensorrt {RELEASE}, stock and with the fixes on", title_justify="left", box=None)
+    table.add_column("", min_width=8)
+    table.add_column("result", overflow="fold")
+    table.add_column("", min_width=10)
+    table.add_column("CPU seconds", justify="right")
     well = True
     with Console(stderr=True).status("") as status:
         for name in NAMES:
             findings = {}
             for package, choice in PACKAGES.items():
-                status.update(f"{name}: running on the {package} package ({time.monotonic() - began:.0f} s)")
+                doing = f"{name}: running on the {package} package ({time.monotonic() - began:.0f} s)"
+                if sys.stderr.isatty():
+                    status.update(doing)
+                else:
+                    print(doing, file=sys.stderr, flush=True)
                 findings[package] = reproduce(name, choice)
-            stock, fixed = findings["stock"], findings["fixed"]
+            fixed = findings["fixed"]
             well = well and fixed["well"]
-            colour = {True: "green", False: "red"}
-            table.add_row(
-                series.find(name).label,
-                fixed["what"],
-                fixed["wanted"],
-                f"[{colour[stock['well']]}]{stock['got']}[/]",
-                f"[{colour[fixed['well']]}]{fixed['got']}[/]",
-                f"{stock['seconds']:.1f}",
-                f"{fixed['seconds']:.1f}",
-            )
+            table.add_section()
+            table.add_row(f"[bold]{series.find(name).label}", f"[bold]{fixed['what']}")
+            table.add_row("PyTorch", fixed["wanted"])
+            for package, finding in findings.items():
+                verdict = "[green]as PyTorch[/]" if finding["well"] else "[red]WRONG[/]"
+                table.add_row(package, finding["got"], verdict, f"{finding['seconds']:.2f}")
     Console().print(table)
     print("Engines are built by TensorRT-RTX on the CPU; what they give is evaluated from the networks in NumPy.")
     sys.exit(not well)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

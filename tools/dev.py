@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every developer's command, from a bare machine: Python 3.11 or newer, git and pip are all it needs.
 
-    python3 tools/dev.py demo       the fixes at work on real models, stock beside them
+    python3 tools/dev.py demo       the fixes at work, stock beside them
     python3 tools/dev.py test       all checks and tests; what CI runs
     python3 tools/dev.py --help     the rest
 
@@ -95,6 +95,8 @@ def step(what: str, command: list[str]) -> None:
     STAGE.mkdir(exist_ok=True)
     log = STAGE / "set-up.log"
     began = time.monotonic()
+    if not sys.stderr.isatty():
+        print(f"{what} ...", file=sys.stderr, flush=True)
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)
         try:
@@ -104,7 +106,8 @@ def step(what: str, command: list[str]) -> None:
                 time.sleep(0.5)
         finally:
             process.kill()
-    print(f"\r{what} ... {time.monotonic() - began:.0f} s", file=sys.stderr)
+    start = "\r" if sys.stderr.isatty() else ""
+    print(f"{start}{what} ... {time.monotonic() - began:.0f} s", file=sys.stderr)
     if process.returncode:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
         raise SetUpError(f"{what} failed:\n{tail}\nThe whole output is in {log}. Mend that and call again.")
@@ -121,12 +124,13 @@ def run(*command: str | Path) -> int:
 def lint(_: argparse.Namespace) -> int:
     code = ("py", "tools", "tests", "setup.py", "docsrc/conf.py")
     in_tree = ("tests/py", *(str(p) for p in donors()))
-    return (
-        run("-m", "ruff", "check", *code)
-        or run("-m", "mypy")
-        or run("-m", "black", "--quiet", "--check", "--diff", *in_tree)
-        or run("-m", "isort", "--quiet", "--check", "--diff", *in_tree)
+    checks = (
+        ("ruff", "check", *code),
+        ("mypy",),
+        ("black", "--quiet", "--check", "--diff", *in_tree),
+        ("isort", "--quiet", "--check", "--diff", *in_tree),
     )
+    return max([run("-m", *check) for check in checks])
 
 
 def donors() -> list[Path]:
@@ -146,6 +150,10 @@ def proof(args: argparse.Namespace) -> int:
 
 def picks(args: argparse.Namespace) -> int:
     return run("tools/picks.py", *args.rest)
+
+
+def upstream_tests(args: argparse.Namespace) -> int:
+    return run("tools/upstream_tests.py", *args.rest)
 
 
 def docs(_: argparse.Namespace) -> int:
@@ -192,6 +200,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str]] = {
     "series-tests": (series_tests, "pytest over tests/series; further arguments go to pytest"),
     "proof": (proof, "each in-tree test on stock, with its commit alone, and with all"),
     "picks": (picks, "cherry-pick every commit alone, in pairs and in random orders (--checkout DIR: in a real clone)"),
+    "upstream-tests": (upstream_tests, "upstream's converter tests with our harness (--checkout DIR)"),
     "bench": (bench, "a benchmark of tools/bench by name"),
     "docs": (docs, "the site, into docs/_build"),
     "clean": (clean, "remove what set-up made"),
@@ -201,7 +210,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str]] = {
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0],
-        epilog="commands:\n" + "\n".join(f"  {name:13} {text}" for name, (_, text) in COMMANDS.items()),
+        epilog="commands:\n" + "\n".join(f"  {name:14} {text}" for name, (_, text) in COMMANDS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND")

@@ -28,7 +28,7 @@ from dev import STAGE, STOCK
 from torch_tensorrt_fixes import series
 from torch_tensorrt_fixes.commit import Commit, Fix
 from torch_tensorrt_fixes.landing import Outcome, State, land
-from torch_tensorrt_fixes.trees.git import Repository
+from torch_tensorrt_fixes.trees.git import GitError, Repository
 
 ORDERS = 20
 IDENTITY = ["-c", "user.name=picks", "-c", "user.email=picks@localhost", "-c", "commit.gpgSign=false"]
@@ -169,16 +169,18 @@ def check_style(tree: WorkTree, stacks: dict[Fix, dict[Commit, str]]) -> str:
 @click.command()
 @click.option("--checkout", type=click.Path(exists=True, path_type=Path), help="A clone of the real repository.")
 @click.option("--onto", default="HEAD", show_default=True, help="The commit of --checkout to land on.")
-def main(checkout: Path | None, onto: str) -> None:
+@click.option("--only", default="all", help="Only these fixes: numbers or slugs, with commas.")
+def main(checkout: Path | None, onto: str, only: str) -> None:
     """Cherry-pick every commit alone, in ordered pairs and in random orders."""
-    began = time.monotonic()
     table = Table("check", "result", "seconds", box=None, header_style="bold")
-    fixes = series.parse("all")
+    fixes = series.parse(only)
     with tempfile.TemporaryDirectory(dir=STAGE) as scratch:
         folder = Path(scratch) / "repository"
         tree = from_clone(folder, checkout, onto) if checkout else from_release(folder)
         stacks = {fix: tree.land(series.commits([fix])) for fix in fixes}
         landed = {fix: hashes for fix, hashes in stacks.items() if hashes}
+        if not landed:
+            raise DoesNotHold(f"{onto} has all of these fixes; there is nothing to pick")
         for check in (check_pairs, check_orders, check_style):
             began = time.monotonic()
             table.add_row(check.__name__.removeprefix("check_"), check(tree, landed), f"{time.monotonic() - began:.1f}")
@@ -188,5 +190,5 @@ def main(checkout: Path | None, onto: str) -> None:
 if __name__ == "__main__":
     try:
         main()
-    except DoesNotHold as error:
+    except (DoesNotHold, GitError, series.UnknownFix) as error:
         sys.exit(f"picks: {error}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cause:
-    """Recognised where ``words``, a regular expression, is in the case's reason.
+    """``words`` is a regular expression for what is said of the case: its file, its name and the reason.
 
     ``absent``: the host lacks what the case is about.
     """
@@ -19,21 +19,28 @@ class Cause:
 
 
 CAUSES = (
+    Cause("process ended or ran out of time", r": Ended: "),
+    Cause("skipped by upstream wherever TensorRT is", r": Skipped: (skip torch|Pending|index_nonbool)", absent=True),
+    # what a host without a GPU, TensorRT's plugins, the C++ runtime and modelopt cannot do
+    Cause("needs a TensorRT plugin: index_put that adds", r"index_put not currently supported.*, True\)", absent=True),
     Cause("needs a TensorRT plugin", r"plugin", absent=True),
     Cause("needs the C++ runtime", r"torch\.classes\.tensorrt|libtorchtrt", absent=True),
     Cause("needs the quantization library", r"modelopt", absent=True),
     Cause("needs a GPU", r"needs a GPU|NVIDIA driver|CUDA error", absent=True),
-    Cause("skipped by upstream on every host", r"^Skipped: ", absent=True),
-    Cause("TensorRT-RTX builder refuses", r"BuildRefused"),
-    Cause("evaluator lacks a layer", r"UnsupportedLayer"),
-    Cause("evaluator refuses as TensorRT would", r"EvaluationError"),
-    Cause("converter raises", r"\((?:_TRTInterpreter|.*ops_converters|converter_utils|ops|base|elementwise)\.py"),
-    Cause("values differ", r"AssertionError.*Tensor-likes are not"),
-    Cause("process ended or ran out of time", r"^Ended: "),
+    Cause("PyTorch has the kernel on CUDA alone", r"not supported on CPU|from the 'CPU' backend", absent=True),
+    Cause("PyTorch's CPU kernel gives the last bag another end than CUDA's", r"embedding_bag.*not close", absent=True),
+    # what the fixes mend
+    Cause("stock gives one output twice (output-tensors mends it)", r"number of outputs"),
+    # what else may be wrong, and where
+    Cause("TensorRT's builder refuses the network", r"BuildRefused"),
+    Cause("the evaluator lacks a layer", r"UnsupportedLayer"),
+    Cause("the network asks what TensorRT would refuse", r"EvaluationError"),
+    Cause("the converter raises", r"While executing|UnsupportedOperatorException"),
+    Cause("values, dtypes or shapes differ", r"AssertionError"),
 )
 
 OTHER = Cause("other", "")
 
 
-def cause_of(reason: str) -> Cause:
-    return next((cause for cause in CAUSES if re.search(cause.words, reason)), OTHER)
+def cause_of(said: str) -> Cause:
+    return next((cause for cause in CAUSES if re.search(cause.words, said, re.DOTALL)), OTHER)

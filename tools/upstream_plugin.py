@@ -28,7 +28,6 @@ from torch_tensorrt_fixes.reference.host_cuda import HostCuda
 
 tensorrt = python_runtime.trt
 LONGEST_REASON = 2000
-SEED = 3
 
 
 # --- the host ---
@@ -112,7 +111,7 @@ def pytest_collection() -> Generator[None, Any, Any]:
 @contextlib.contextmanager
 def evaluated_engines() -> Iterator[None]:
     """Inside, engines are evaluated, also those that a test deserializes by itself."""
-    with end_to_end.runtime(seed=SEED), mock.patch.object(tensorrt, "Runtime", python_runtime.trt.Runtime):
+    with end_to_end.runtime(), mock.patch.object(tensorrt, "Runtime", python_runtime.trt.Runtime):
         yield
 
 

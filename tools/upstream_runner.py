@@ -31,27 +31,38 @@ def start(file: str) -> int:
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.environ["UPSTREAM_TESTS_LOG"] = os.path.abspath(f"{stem}.jsonl")
-    code = pytest.main([*OPTIONS, file], plugins=[upstream_plugin])
-    # Without the interpreter's end, in which TensorRT's objects may be destroyed in an order that crashes
-    sys.stdout.flush()
-    os._exit(code)
+    code = 1
+    try:
+        code = pytest.main([*OPTIONS, file], plugins=[upstream_plugin])
+    finally:
+        # Without the interpreter's end, in which TensorRT's objects may be destroyed in an order that crashes
+        sys.stdout.flush()
+        os._exit(code)
 
 
 def run(files: list[str], jobs: int, limit: float) -> None:
     running: dict[int, tuple[str, float]] = {}
-    while files or running:
-        while files and len(running) < jobs:
-            file = files.pop(0)
-            running[start(file)] = (file, time.monotonic() + limit)
-        pid, status = os.waitpid(-1, os.WNOHANG)
-        if pid:
-            file, _ = running.pop(pid)
-            ended(file, f"the process ended with {os.waitstatus_to_exitcode(status)}")
-        for late in [pid for pid, (_, deadline) in running.items() if time.monotonic() > deadline]:
-            os.kill(late, signal.SIGKILL)
-            os.waitpid(late, 0)
-            ended(running.pop(late)[0], f"not done after {limit:g} s")
-        time.sleep(0.05)
+    try:
+        while files or running:
+            while files and len(running) < jobs:
+                file = files.pop(0)
+                running[start(file)] = (file, time.monotonic() + limit)
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid:
+                file, _ = running.pop(pid)
+                ended(file, f"the process ended with {os.waitstatus_to_exitcode(status)}")
+            for late in [pid for pid, (_, deadline) in running.items() if time.monotonic() > deadline]:
+                kill(late)
+                ended(running.pop(late)[0], f"not done after {limit:g} s")
+            time.sleep(0.05)
+    finally:
+        for pid in running:
+            kill(pid)
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 def ended(file: str, how: str) -> None:
@@ -59,6 +70,7 @@ def ended(file: str, how: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Upstream's conftest collects garbage twice a case; it need not look at what the imports left
     gc.freeze()
     run(Path(sys.argv[3]).read_text().split(), int(sys.argv[1]), float(sys.argv[2]))

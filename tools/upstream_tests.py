@@ -121,15 +121,15 @@ def read_log(stem: Path) -> dict[str, Case]:
     for line in stem.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         entries[entry["case"].partition("::")[2] or "(import)"].update(entry)
-    return {name: case_of(entry, ended) for name, entry in entries.items()} or {"(none)": case_of({}, ended)}
+    return {name: case_of(f"{stem.name}::{name}", entry, ended) for name, entry in (entries or {"": {}}).items()}
 
 
-def case_of(entry: dict[str, str], ended: str) -> Case:
+def case_of(name: str, entry: dict[str, str], ended: str) -> Case:
     outcome, reason = entry.get("outcome", "failed"), entry.get("reason", ended)
     evaluated_only = "not_built" in entry
     if outcome == "passed":
         return Case("passed", evaluated_only=evaluated_only)
-    cause = cause_of(reason)
+    cause = cause_of(f"{name}: {reason}")
     return Case("absent" if cause.absent else outcome, cause.name, reason, evaluated_only)
 
 
@@ -152,7 +152,7 @@ def print_results(results: Results, console: Console) -> None:
             console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
     able = total["passed"] + total["failed"]
     share = total["passed"] / able if able else 0
-    console.print(f"\n{total['passed']} of the {able} cases that need nothing absent pass: {share:.1%}")
+    console.print(f"\n{total['passed']} of the {able} cases that need nothing absent pass: {share:.2%}")
 
 
 def by_cause(results: Results) -> dict[tuple[str, str], list[str]]:

@@ -7,7 +7,7 @@ No file of the installed package is changed. To choose among the fixes, or to be
 
     import torch_tensorrt_fixes
 
-    torch_tensorrt_fixes.install("1,2,9")  # only these; "-4" is all but one, "off" is none
+    torch_tensorrt_fixes.install("1,2")  # only these; "-2" is all but one, "off" is none
     import torch_tensorrt
 
     torch_tensorrt_fixes.active()  # ("1/slice-bounds", ...): what the loaded code proves to be on

@@ -5,14 +5,18 @@ Exit codes: 0 all well, 1 something does not fit or is not there, 2 the call is 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
+import itertools
 import json
 import logging
+import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -29,6 +33,7 @@ from .trees.installed import InstalledTree, NotInstalled
 COLOURS = {
     "landed": "green",
     "would land": "green",
+    "written": "green",
     "on": "green",
     "present": "cyan",
     "waiting": "yellow",
@@ -39,20 +44,27 @@ COLOURS = {
     "replaced": "red",
 }
 
-console = Console(highlight=False, soft_wrap=False)
+# A file or a pipe has no width to wrap at.
+console = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 1_000)
 
 
 # --- what several commands take ---
 
 
-class Choice(click.ParamType[tuple[Fix, ...]]):
-    """Fixes by number or slug: ``1,2,no-gpu``, ``all``, ``-4``."""
+class Fixes(click.ParamType[tuple[Fix, ...]]):
+    """Fixes by number or slug: ``1,2,no-gpu``. ``choice`` allows ``all`` and ``-4`` (all but one) as well."""
 
     name = "fixes"
 
+    def __init__(self, choice: bool) -> None:
+        self.choice = choice
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Fix, ...]:
+        names = [name.strip() for name in value.split(",") if name.strip()]
+        if not names:
+            self.fail("it names no fix", param, ctx)
         try:
-            return series.parse(value)
+            return series.parse(value) if self.choice else tuple(series.find(name) for name in names)
         except series.UnknownFix as error:
             self.fail(str(error), param, ctx)
 
@@ -61,17 +73,21 @@ def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options by which a command takes a part of the series; the command gets the chosen commits."""
 
     @functools.wraps(command)
-    def chosen(only: tuple[Fix, ...], without: tuple[Fix, ...], **rest: Any) -> Any:
-        fixes = [fix for fix in only if fix not in without]
+    def chosen(only: tuple[tuple[Fix, ...], ...], without: tuple[tuple[Fix, ...], ...], **rest: Any) -> Any:
+        left_out = set(itertools.chain(*without))
+        wanted = set(itertools.chain(*only)) if only else series.parse("all")
+        fixes = [fix for fix in wanted if fix not in left_out]
         if not fixes:
             raise click.UsageError("--only and --without leave no fix")
         commits = series.commits(fixes)
-        if dragged := [c.fix.slug for c in commits if c.fix in without]:
-            raise click.UsageError(f"--without leaves out {', '.join(dragged)}, which other chosen fixes need")
+        if needed := {commit.fix.slug for commit in commits if commit.fix in left_out}:
+            raise click.UsageError(f"--without leaves out {', '.join(sorted(needed))}, which other chosen fixes need")
         return command(commits=commits, **rest)
 
-    only = click.option("--only", type=Choice(), default="all", help="Only these fixes: numbers or slugs, with commas.")
-    without = click.option("--without", type=Choice(), default="off", help="All but these.")
+    only = click.option(
+        "--only", type=Fixes(choice=True), multiple=True, help="Only these: numbers or slugs, with commas."
+    )
+    without = click.option("--without", type=Fixes(choice=False), multiple=True, help="All but these.")
     return only(without(chosen))
 
 
@@ -85,13 +101,13 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """``columns`` are ``fix``, for tables of states ``state``, and what is told of them, which is never cut."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, no_wrap=column in ("fix", "state"))
+        table.add_column(column, no_wrap=column in ("fix", "state"), overflow="fold")
     for row in rows:
-        state = row[1] if len(row) > 1 else ""
-        colour = COLOURS.get(state, "")
-        table.add_row(*(f"[{colour}]{cell}[/]" if colour and cell == state else _escaped(cell) for cell in row))
+        colour = COLOURS.get(row[1], "")
+        table.add_row(*(f"[{colour}]{cell}[/]" if colour and cell == row[1] else _escaped(cell) for cell in row))
     console.print(table)
 
 
@@ -238,9 +254,10 @@ def land(tree: Path, onto: str, branch: str, force: bool, sign: bool, commits: S
     if not any(outcome.state is State.LANDED for outcome in outcomes):
         _report(outcomes, as_json, note=f"{onto} has them all; no branch was made.")
         return
-    tip = repository.commit(outcomes, base, sign=sign)
+    hashes = repository.commits(outcomes, base, sign=sign)
+    tip = list(hashes.values())[-1]
     repository.create_branch(branch, tip, force=force)
-    _report(outcomes, as_json, note=f"Branch {branch} is at {tip[:12]}.", branch=branch, tip=tip)
+    _report(outcomes, as_json, note=f"Branch {branch} is at {tip[:12]}.", hashes=hashes, branch=branch, tip=tip)
 
 
 @main.command()
@@ -255,10 +272,10 @@ def export(tree: Path, onto: str, output: Path, commits: Sequence[Commit], as_js
     base = repository.resolve(onto)
     outcomes = _fitting(repository, base, commits, as_json)
     files = repository.export(outcomes, base, output)
-    note = f"{len(files)} files in {output}; apply them with: git am {output}/*.patch"
+    note = f"{len(files)} files in {output}; apply them with: git am {output.absolute()}/*.patch"
     if not files:
         note = f"{onto} has them all; no file was written."
-    _report(outcomes, as_json, note=note, patches=[str(file) for file in files])
+    _report(outcomes, as_json, landed="written", note=note, patches=[str(file) for file in files])
 
 
 def _fitting(repository: Repository, base: str, commits: Sequence[Commit], as_json: bool) -> tuple[Outcome, ...]:
@@ -266,24 +283,42 @@ def _fitting(repository: Repository, base: str, commits: Sequence[Commit], as_js
     outcomes = landing.land(commits, repository.tree(base))
     unfit = dict.fromkeys(outcome.commit.fix.slug for outcome in outcomes if not outcome.well)
     if unfit:
-        note = f"Nothing was landed. To land the rest: --without {','.join(unfit)}"
+        note = f"Nothing was written. To take the rest: --without {','.join(unfit)}"
         _report(outcomes, as_json, landed="would land", note=note)
         sys.exit(1)
     return outcomes
 
 
-def _report(outcomes: Sequence[Outcome], as_json: bool, landed: str = "landed", note: str = "", **facts: Any) -> None:
+def _report(
+    outcomes: Sequence[Outcome],
+    as_json: bool,
+    landed: str = "landed",
+    note: str = "",
+    hashes: Mapping[Commit, str] = MappingProxyType({}),
+    **facts: Any,
+) -> None:
+    """Print how the commits ended; ``hashes`` are the git commits that were made of them."""
     states = [landed if o.state is State.LANDED else o.state.value for o in outcomes]
     if as_json:
         rows = [
-            {"label": o.commit.label, "state": state, "reason": o.reason, "files": list(o.files)}
+            {
+                "label": o.commit.label,
+                "state": state,
+                "reason": o.reason,
+                "files": list(o.files),
+                "misfit": o.misfit and dataclasses.asdict(o.misfit),
+                "commit": hashes.get(o.commit),
+            }
             for o, state in zip(outcomes, states, strict=True)
         ]
         print_json({"commits": rows, "note": note, **facts})
         return
     print_table(
         ("fix", "state", "commit"),
-        ((o.commit.label, state, o.reason or o.commit.subject) for o, state in zip(outcomes, states, strict=True)),
+        (
+            (o.commit.label, state, o.reason or f"{hashes.get(o.commit, '')[:12]} {o.commit.subject}".strip())
+            for o, state in zip(outcomes, states, strict=True)
+        ),
     )
     if note:
         click.echo(note)
@@ -308,11 +343,13 @@ def status(as_json: bool) -> None:
         rows = [{"label": e.label, "state": e.status.value, "reason": e.reason} for e in entries]
         print_json({**facts, "import_error": failure, "commits": rows})
     else:
-        print_table(("fix", "state", ""), ((e.label, e.status.value, e.reason) for e in entries))
+        print_table(("fix", "state", "why"), ((e.label, e.status.value, e.reason) for e in entries))
         click.echo(f"torch_tensorrt {tree.version} at {tree.origin}")
         click.echo(f"the environment is {'enabled' if environment.is_enabled() else 'not enabled'}")
         if failure:
             click.echo(f"import torch_tensorrt failed: {failure}")
+        if not environment.is_enabled():
+            click.echo("torchtrt-fixes enable turns the fixes on for every program of this environment")
     well = (report.Status.ON, report.Status.PRESENT, report.Status.OFF)
     if failure or any(entry.status not in well for entry in entries):
         sys.exit(1)

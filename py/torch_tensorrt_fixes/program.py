@@ -7,10 +7,15 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, ModuleType, TracebackType
+from typing import Any
 
 from .importer import install
+
+INTERRUPTED = 130
+"""What a shell says of a program that ended by SIGINT."""
 
 
 def run_program(args: Sequence[str], module: bool, only: str | None = None, *, strict: bool = False) -> None:
@@ -21,39 +26,76 @@ def run_program(args: Sequence[str], module: bool, only: str | None = None, *, s
 
     Raises:
         SystemExit: what the program exits with; 2 where there is no such program; 1 after an uncaught error of the
-            program, which is shown as Python shows it
+            program, and 130 after an interrupt, which are shown as Python shows them
     """
     install(only, strict=strict)
     program = args[0]
     sys.argv = list(args)
     if not sys.flags.safe_path:
         sys.path[0] = os.getcwd() if module else str(Path(program).resolve().parent)
-    if not _is_there(program, module):
-        what = "module" if module else "script"
-        print(f"torchtrt-fixes: there is no {what} {program!r} to run", file=sys.stderr)
-        raise SystemExit(2)
     try:
         if module:
-            runpy.run_module(program, run_name="__main__", alter_sys=True)
+            _run_module(program)
         else:
-            runpy.run_path(program, run_name="__main__")
-    except Exception as error:
+            _run_script(program)
+    except SystemExit:
+        raise
+    except BaseException as error:
         trace = _own_part(error.__traceback__)
         sys.excepthook(type(error), error.with_traceback(trace), trace)
-        raise SystemExit(1) from None
+        raise SystemExit(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1) from None
 
 
-def _is_there(program: str, module: bool) -> bool:
-    if not module:
-        return os.path.exists(program)
-    parent = program.rpartition(".")[0]
-    if parent and not _is_there(parent, module):
-        return False
-    return importlib.util.find_spec(program) is not None
+def _run_script(program: str) -> None:
+    if not os.path.exists(program):
+        raise _no_program("script", program)
+    if not os.path.isfile(program) or program.endswith((".zip", ".pyz")):
+        runpy.run_path(program, run_name="__main__")  # a folder or an archive with a __main__.py in it
+        return
+    file = os.path.abspath(program)
+    code = compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
+    _run(code, __file__=file, __loader__=SourceFileLoader("__main__", file), __package__=None)
+
+
+def _run_module(program: str) -> None:
+    spec = _find_spec(program)
+    if spec and spec.submodule_search_locations is not None:
+        spec = _find_spec(f"{program}.__main__")
+    code: CodeType | None = spec.loader.get_code(spec.name) if spec else None  # type: ignore[union-attr]
+    if spec is None or code is None:
+        raise _no_program("module", program)
+    sys.argv[0] = spec.origin or program
+    facts = {"__file__": spec.origin, "__cached__": spec.cached, "__loader__": spec.loader}
+    _run(code, **facts, __spec__=spec, __package__=spec.parent)
+
+
+def _find_spec(name: str) -> ModuleSpec | None:
+    """The module's spec, or None where there is none; its packages are imported, and raise what they raise."""
+    if name.startswith("."):
+        return None
+    try:
+        return importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            return None
+        raise
+
+
+def _run(code: CodeType, **facts: Any) -> None:
+    """Run the code as ``__main__``, which stays: threads, atexit functions and pickles look things up in it."""
+    main = ModuleType("__main__")
+    vars(main).update(facts)
+    sys.modules["__main__"] = main
+    exec(code, vars(main))
+
+
+def _no_program(what: str, program: str) -> SystemExit:
+    print(f"torchtrt-fixes: there is no {what} {program!r} to run", file=sys.stderr)
+    return SystemExit(2)
 
 
 def _own_part(trace: TracebackType | None) -> TracebackType | None:
-    """The program's own part of a traceback, without our frame and runpy's."""
+    """The program's own part of a traceback, without our frames and runpy's."""
     while trace and trace.tb_frame.f_globals.get("__name__") in (__name__, "runpy"):
         trace = trace.tb_next
     return trace

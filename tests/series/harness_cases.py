@@ -144,7 +144,7 @@ class Cases(DispatchTestCase):
             )
 
     def interpreter(self, function: Callable[..., object], x: torch.Tensor = X) -> TRTInterpreter:
-        graph = self.generate_graph(Calls(function), [x], use_dynamo_tracer=True, enable_passes=False)
+        graph = self.generate_graph(Calls(function), [x], use_dynamo_tracer=False, enable_passes=False)
         return TRTInterpreter(graph, [Input.from_tensor(x)])
 
     def test_passes_and_runs_the_engine_where_one_can_run(self) -> None:
@@ -159,7 +159,7 @@ class Cases(DispatchTestCase):
         self.run_with_engine(lambda x: torch.relu(x) + 0.01)
 
     def run_with_engine(self, computes: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        graph = self.generate_graph(Calls(aten.relu.default), [X], use_dynamo_tracer=True, enable_passes=False)
+        graph = self.generate_graph(Calls(aten.relu.default), [X], use_dynamo_tracer=False, enable_passes=False)
         interpreter = TRTInterpreter(graph, [Input.from_tensor(X)])
         Engine.made.clear()
         with mock.patch.object(conversion, "engines_run_here", lambda: True):

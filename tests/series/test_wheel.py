@@ -13,15 +13,23 @@ from torch_tensorrt_fixes import __version__, series
 ROOT = Path(__file__).parents[2]
 
 
-def test_wheel(tmp_path: Path) -> None:
+def build(source: Path, kind: str) -> None:
+    program = f"from setuptools import build_meta; build_meta.build_{kind}('.')"
+    subprocess.run([sys.executable, "-c", program], cwd=source, check=True, capture_output=True)
+
+
+def test_wheel_from_sdist(tmp_path: Path) -> None:
     source = tmp_path / "source"
     for name in ("py", "tests/py"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    build = "from setuptools import build_meta; build_meta.build_wheel('.')"
-    subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
-    (wheel,) = source.glob("*.whl")
+    build(source, "sdist")
+    (sdist,) = source.glob("*.tar.gz")
+    shutil.unpack_archive(sdist, tmp_path, filter="data")
+    unpacked = tmp_path / sdist.name.removesuffix(".tar.gz")
+    build(unpacked, "wheel")
+    (wheel,) = unpacked.glob("*.whl")
     assert wheel.name == f"torch_tensorrt_fixes-{__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")

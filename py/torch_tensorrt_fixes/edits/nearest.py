@@ -8,7 +8,7 @@ import re
 from ast_grep_py import SgNode
 
 from .misfit import Nearest
-from .pattern import line_of
+from .pattern import line_of, span
 
 _COMPARABLE = (
     *("call", "assignment", "return_statement", "if_statement", "for_statement"),
@@ -18,13 +18,20 @@ _COMPARABLE = (
 )
 
 
-def nearest(pattern: str, *regions: SgNode) -> Nearest | None:
-    """The statement or expression most like the pattern, in the first of the regions that has one."""
+def nearest(pattern: str, found: list[SgNode], *regions: SgNode) -> Nearest | None:
+    """The statement or expression most like the pattern, in the first of the regions that has one.
+
+    What was ``found`` is not asked for, nor what holds it or is part of it.
+    """
+    taken = [span(node) for node in found]
     bare = re.sub(r"\$+\w+", "x", pattern)
     matcher = difflib.SequenceMatcher(b=bare, autojunk=False)
     for region in regions:
         best, best_ratio = None, 0.5
         for node in region.find_all(any=[{"kind": kind} for kind in _COMPARABLE]):
+            start, end = span(node)
+            if any(start < last and first < end for first, last in taken):
+                continue
             text = " ".join(node.text().split())
             if len(text) > 3 * len(bare) + 20:
                 continue

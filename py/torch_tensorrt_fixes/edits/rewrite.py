@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from ast_grep_py import SgNode
+
 from .base import Edit
 from .misfit import Misfit, times
 from .pattern import block, check_pattern, fill, metavariables, span, statements
@@ -16,8 +18,8 @@ class Rewrite(Edit):
     """Replace every match of ``find`` inside the definition ``within`` by ``put``.
 
     ``find`` is an ast-grep pattern, ``put`` a template that may use its metavariables; ``count`` is how many matches
-    there must be. The effect is there already where ``within`` has ``count`` matches of ``done``, by default ``put``
-    itself.
+    there must be. With ``comments`` the comment lines right above a match go with it. The effect is there already where
+    ``within`` has ``count`` matches of ``done``, by default ``put`` itself.
     """
 
     find: str
@@ -25,6 +27,7 @@ class Rewrite(Edit):
     within: str = ""
     count: int = 1
     done: str = ""
+    comments: bool = False
 
     def __post_init__(self) -> None:
         check_pattern(self.find)
@@ -43,14 +46,20 @@ class Rewrite(Edit):
         if self._is_done(source, put):
             return ()
         found = source.exactly(self.count, self.find, self.within)
-        if _is_block(put):
+        if self.comments or _is_block(put):
             for match in found:
                 source.check_alone(match, self.within)
         return tuple(
-            Splice(start, source.end_of(match), fill(put, match, source.text, source.indent_at(start)))
+            Splice(self._start(source, match), source.end_of(match), fill(put, match, source.text, indent))
             for match in found
-            for start, _ in [span(match)]
+            for indent in [source.indent_at(span(match)[0])]
         )
+
+    def _start(self, source: Source, match: SgNode) -> int:
+        start, _ = span(match)
+        if not self.comments:
+            return start
+        return source.start_with_comments(match) + len(source.indent_at(start))
 
     def _is_done(self, source: Source, put: str) -> bool:
         done = source.matches(self.done or put, self.within)

@@ -92,10 +92,9 @@ class Source:
         near = None
         for name in difflib.get_close_matches(qualified, self.definitions, 1, 0.5):
             near = Nearest(line_of(self.definitions[name][0]), name)
-        lines = " and ".join(str(line_of(node)) for node in nodes)
         raise Misfit(
             self.path,
-            f"{qualified} is defined {times(len(nodes))}{f' (lines {lines})' if nodes else ''}, wanted once",
+            f"{qualified} is defined {times(len(nodes))}{_lines(nodes)}, wanted once",
             within=qualified,
             found=len(nodes),
             wanted=1,
@@ -119,12 +118,12 @@ class Source:
             return found
         raise Misfit(
             self.path,
-            f"`{pattern}` is found {times(len(found))}, wanted {times(count)}",
+            f"`{pattern}` is found {times(len(found))}{_lines(found)}, wanted {times(count)}",
             within=within,
             pattern=pattern,
             found=len(found),
             wanted=count,
-            nearest=nearest(pattern, self.definition(within), self.root) if len(found) < count else None,
+            nearest=nearest(pattern, found, self.definition(within), self.root) if len(found) < count else None,
         )
 
     # --- places in the text ---
@@ -254,6 +253,12 @@ _OF_THE_FILE = re.compile(r"#!|#.*coding[:=]")
 @lru_cache(maxsize=16)
 def _source_of(path: str, text: str) -> Source:
     return Source(path, text)
+
+
+def _lines(nodes: list[SgNode]) -> str:
+    """Where nodes are, in brackets; nothing for none."""
+    numbers = list(dict.fromkeys(str(line_of(node)) for node in nodes))
+    return f" (line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)})" if numbers else ""
 
 
 def statement_of(node: SgNode) -> SgNode:

@@ -1,1 +1,1 @@
-"""Fixes of ours beyond the twelve: one folder each."""
+"""Fixes of ours beyond the numbered ones: one folder each."""

@@ -1,1 +1,1 @@
-"""The twelve: one folder a fix."""
+"""The numbered fixes: one folder each."""

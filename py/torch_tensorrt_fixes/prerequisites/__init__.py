@@ -1,1 +1,1 @@
-"""What release/2.15 has, older trees lack, and a fix builds on: one folder each."""
+"""What newer releases have, older trees lack, and a fix builds on: one folder each."""

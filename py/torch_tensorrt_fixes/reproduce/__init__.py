@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """What came out: ``wanted`` is what PyTorch gives (or what can be expected), ``got`` what the package gave."""
+    """What came out: ``wanted`` is what PyTorch gives (or what can be expected), ``got`` what the package gave.
+
+    ``seconds`` are the processor's, spent in what the fix is about.
+    """
 
     what: str
     wanted: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 import time
+from typing import Any
+from unittest import mock
 
 import torch
 
@@ -30,18 +32,26 @@ def reproduce() -> Finding:
     from torch_tensorrt.dynamo._settings import CompilationSettings
     from torch_tensorrt.dynamo.conversion import DYNAMO_CONVERTERS
     from torch_tensorrt.dynamo.partitioning import fast_partition
+    from torch_tensorrt.dynamo.partitioning._adjacency_partitioner import TRTPartitioner
 
     DYNAMO_CONVERTERS.set_compilation_settings(CompilationSettings())
-    module = chain(NODES)
-    began = time.perf_counter()
-    partitioned, _ = fast_partition(module, min_block_size=1)
-    seconds = time.perf_counter() - began
+    put_nodes = TRTPartitioner.put_nodes_into_subgraphs
+    spent = []
+
+    def timed(self: Any) -> Any:
+        began = time.process_time()
+        subgraphs = put_nodes(self)
+        spent.append(time.process_time() - began)
+        return subgraphs
+
+    with mock.patch.object(TRTPartitioner, "put_nodes_into_subgraphs", timed):
+        partitioned, _ = fast_partition(chain(NODES), min_block_size=1)
     blocks = sum(1 for _ in partitioned.children())
     wanted = 2 * (NODES // BLOCK) + 1
     return Finding(
-        what=f"fast partitioner, {NODES:,} nodes, every {BLOCK}st in PyTorch: blocks",
+        what=f"fast partitioner, {NODES:,} nodes, every {BLOCK}st in PyTorch: blocks; seconds to put nodes into them",
         wanted=f"{wanted:,}",
         got=f"{blocks:,}",
         well=blocks == wanted,
-        seconds=seconds,
+        seconds=sum(spent),
     )

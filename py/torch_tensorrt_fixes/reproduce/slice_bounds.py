@@ -53,9 +53,9 @@ def reproduce() -> Finding:
     with torch.no_grad(), runtime():
         keys, values = model(tokens)
         program = torch.export.export(model, (tokens,))
-        began = time.perf_counter()
+        began = time.process_time()
         compiled = torch_tensorrt.dynamo.compile(program, [tokens], min_block_size=1)
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
         got = compiled(tokens)
     wanted = [*keys, *values]
     same = [g.shape == w.shape and torch.allclose(g, w, atol=1e-4) for g, w in zip(chain(*got), wanted, strict=True)]

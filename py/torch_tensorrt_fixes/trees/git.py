@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from ..commit import Commit
 from ..landing import Outcome, State
 from . import git_branches
 from .git_objects import Objects
@@ -20,7 +21,6 @@ from .git_process import CommandFailed, Git, GitError
 __all__ = ["GitError", "GitTree", "Repository"]
 
 MARK = "py/torch_tensorrt/__init__.py"
-TRAILER = "Torch-TensorRT-Fix"
 
 
 class Repository:
@@ -50,18 +50,24 @@ class Repository:
         return tree
 
     def commit(self, outcomes: Iterable[Outcome], onto: str, sign: bool = False) -> str:
-        """Make a git commit of each landed outcome, one upon the other; no branch leads to them. The last one's id.
+        """Make the commits of :meth:`commits`; the last one's id, ``onto`` where none is landed."""
+        return next(reversed(self.commits(outcomes, onto, sign).values()), onto)
+
+    def commits(self, outcomes: Iterable[Outcome], onto: str, sign: bool = False) -> dict[Commit, str]:
+        """Make a git commit of each landed outcome, one upon the other; no branch leads to them. Their ids, in order.
 
         ``onto`` is the commit that the outcomes' files were made from. Author and committer are the user's; ``sign``
         signs with the user's key.
         """
         self._check_identity()
         signature = ["-S"] if sign else []
+        made = {}
         for outcome in landed(outcomes):
             tree = self._objects.with_files(f"{onto}^{{tree}}", outcome.files)
             message = outcome.commit.message.encode("utf-8")
             onto = self._git.run("commit-tree", *signature, "-p", onto, tree, given=message).strip()
-        return onto
+            made[outcome.commit] = onto
+        return made
 
     def create_branch(self, name: str, commit: str, force: bool = False) -> None:
         """Let the new branch ``name`` lead to ``commit``; with ``force`` an old one, unless a work tree uses it."""
@@ -77,13 +83,11 @@ class Repository:
             return []
         texts = (text for outcome in chosen for text in outcome.files.values())
         tip = self.commit(chosen, onto)
-        return format_patches(self._git, tip, len(chosen), Path(directory), binary=any("\r" in text for text in texts))
-
-    def landed_labels(self, ref: str) -> tuple[str, ...]:
-        """The labels of the fixes, in whatever version, that the history of ``ref`` has commits of, newest first."""
-        wanted = f"--format=%(trailers:key={TRAILER},valueonly,separator=%x0A)"
-        lines = self._git.lines("rev-list", f"--grep=^{TRAILER}: ", wanted, self.resolve(ref))
-        return tuple(dict.fromkeys(line for line in lines if line and not line.startswith("commit ")))
+        binary = any("\r" in text for text in texts)
+        try:
+            return format_patches(self._git, tip, len(chosen), Path(directory), binary)
+        except OSError as error:
+            raise GitError(f"{directory} cannot be written: {error}; name another directory") from error
 
     def _check_identity(self) -> None:
         for who in ("AUTHOR", "COMMITTER"):

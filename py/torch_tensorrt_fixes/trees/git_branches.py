@@ -36,7 +36,7 @@ def like(git: Git, ref: str) -> list[str]:
 def _check_name(git: Git, name: str) -> None:
     try:
         # --branch also expands @{-1}, to the name of some other branch.
-        valid = git.run("check-ref-format", "--branch", name) == f"{name}\n"
+        valid = not name.startswith("refs/") and git.run("check-ref-format", "--branch", name) == f"{name}\n"
     except (CommandFailed, ValueError):
         valid = False
     if not valid:

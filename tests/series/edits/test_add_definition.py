@@ -279,7 +279,7 @@ def test_the_neighbour_is_missing() -> None:
 
 def test_the_neighbour_is_there_twice() -> None:
     text = "class A:\n    @property\n    def x(self): ...\n\n    @x.setter\n    def x(self, y): ...\n"
-    assert "A.x is defined twice (lines 2 and 5), wanted once" in str(misfit(add(FUNCTION, after="A.x"), text))
+    assert "A.x is defined twice (lines 2, 5), wanted once" in str(misfit(add(FUNCTION, after="A.x"), text))
 
 
 @pytest.mark.parametrize("text", ["x = 1; y = 2\n", "if a: x = 1\n", "class A: x = 1\n"])

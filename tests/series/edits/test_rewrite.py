@@ -6,8 +6,8 @@ from checking import PATH, check, check_unchanged, edited, misfit, text_of
 from torch_tensorrt_fixes.edits import Misfit, Nearest, Rewrite, apply
 
 
-def rewrite(find: str, put: str, within: str = "", count: int = 1, done: str = "") -> Rewrite:
-    return Rewrite(PATH, find=find, put=put, within=within, count=count, done=done)
+def rewrite(find: str, put: str, within: str = "", count: int = 1, done: str = "", comments: bool = False) -> Rewrite:
+    return Rewrite(PATH, find=find, put=put, within=within, count=count, done=done, comments=comments)
 
 
 # --- what is replaced ---
@@ -49,6 +49,47 @@ def test_a_statement() -> None:
 
 def test_the_result_may_hold_what_was_looked_for() -> None:
     check(rewrite("f($A)", "g(f($A))"), "x = f(1)\n", "x = g(f(1))\n")
+
+
+def test_the_comments_above_a_match_go_with_it() -> None:
+    check(
+        rewrite(
+            "if $SEEN:\n    continue",
+            "# seen: a copy\nif $SEEN:\n    value = copy(value)",
+            done="if $SEEN:\n    value = copy(value)",
+            comments=True,
+        ),
+        """
+        for value in values:
+            # seen already,
+            # so skip it
+            if value in seen:
+                continue
+            seen.append(value)
+
+
+        # not a comment of the match
+        def other():
+            pass
+        """,
+        """
+        for value in values:
+            # seen: a copy
+            if value in seen:
+                value = copy(value)
+            seen.append(value)
+
+
+        # not a comment of the match
+        def other():
+            pass
+        """,
+    )
+
+
+def test_comments_go_with_a_whole_statement_only() -> None:
+    found = misfit(rewrite("f($A)", "g($A)", comments=True), "# why\nx = f(1)\n")
+    assert "other code beside" in str(found)
 
 
 def test_a_template_need_not_use_every_metavariable() -> None:
@@ -373,7 +414,7 @@ def test_the_nearest_line_is_counted_as_an_editor_does() -> None:
 def test_more_than_wanted() -> None:
     found = misfit(rewrite("f($X)", "g($X)", within="h"), "def h():\n    return f(1), f(2), f(3)\n")
     assert (found.found, found.wanted, found.nearest) == (3, 1, None)
-    assert str(found) == f"{PATH}, h: `f($X)` is found 3 times, wanted once"
+    assert str(found) == f"{PATH}, h: `f($X)` is found 3 times (line 2), wanted once"
 
 
 def test_nothing_like_it_anywhere() -> None:
@@ -395,7 +436,7 @@ def test_the_definition_is_there_twice() -> None:
     text = "if a:\n    def f(): return old\nelse:\n    def f(): return old\n"
     found = misfit(rewrite("old", "new", within="f", count=2), text)
     assert (found.found, found.wanted, found.nearest) == (2, 1, None)
-    assert "f is defined twice (lines 2 and 4), wanted once" in str(found)
+    assert "f is defined twice (lines 2, 4), wanted once" in str(found)
 
 
 @pytest.mark.parametrize("text", ["a, b = 1, 2\n", "x.a = 1\n", "a += 1\n", "for a in b: ...\n", "(a := 1)\n"])

@@ -67,6 +67,8 @@ def test_check_land_check(checkout: Checkout) -> None:
         report = facts(0, "land", checkout.root, "--branch", "fixes")
     assert states(report) == {"1/clamp": "landed", "2/round": "landed"}
     assert report["tip"] == checkout.git("rev-parse", "fixes")
+    hashes = checkout.git("rev-list", "--reverse", "HEAD..fixes").split()
+    assert [commit["commit"] for commit in report["commits"]] == hashes
     assert states(facts(0, "check", checkout.root, "--onto", "fixes")) == {"1/clamp": "present", "2/round": "present"}
     with checkout.untouched():
         assert "has them all; no branch was made" in called(
@@ -78,7 +80,11 @@ def test_only_and_without(checkout: Checkout) -> None:
     assert states(facts(1, "check", checkout.root, "--only", "clamp")) == {"1/clamp": "would land"}
     assert states(facts(1, "check", checkout.root, "--without", "1")) == {"2/round": "would land"}
     assert states(facts(1, "check", checkout.root, "--only", "-2")) == {"1/clamp": "would land"}
+    assert states(facts(1, "check", checkout.root, "--only", "1", "--only", "2")).keys() == {"1/clamp", "2/round"}
+    assert "leave no fix" in called(2, "check", checkout.root, "--without", "1", "--without", "2")
     assert "'9'" in called(2, "check", checkout.root, "--only", "9")
+    assert "names no fix" in called(2, "check", checkout.root, "--without", "")
+    assert "'-2'" in called(2, "check", checkout.root, "--without=-2")
 
 
 def test_nothing_chosen(checkout: Checkout) -> None:
@@ -92,6 +98,9 @@ def test_misfit_lands_nothing(checkout: Checkout) -> None:
         text = called(1, "land", checkout.root, "--branch", "fixes")
     assert "misfit" in text and "`return start + $N` is found nowhere, wanted once" in text
     assert "nearest: line 2" in text and "--without clamp" in text
+    misfit = facts(1, "check", checkout.root)["commits"][0]["misfit"]
+    assert (misfit["path"], misfit["within"], misfit["found"], misfit["wanted"]) == (SLICES, "stop", 0, 1)
+    assert misfit["nearest"]["line"] == 2
     with checkout.untouched("fixes"):
         called(0, "land", checkout.root, "--branch", "fixes", "--without", "clamp")
 
@@ -112,6 +121,8 @@ def test_export(checkout: Checkout, tmp_path: Path) -> None:
         (["check", "{root}", "--onto", "man"], "did you mean main"),
         (["land", "{root}", "--branch", "main", "--force"], "checked out"),
         (["land", "{root}", "--branch", "a..b"], "no name for a branch"),
+        (["land", "{root}", "--branch", "refs/heads/a"], "no name for a branch"),
+        (["export", "{root}", "-o", "{root}/.git/config/x"], "cannot be written"),
         (["export", "{root}", "-o", "{root}"], "no empty directory"),
     ],
 )

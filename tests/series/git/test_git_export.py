@@ -155,7 +155,7 @@ def test_failure_leaves_nothing(checkout: Checkout, tmp_path: Path, monkeypatch:
         raise OSError("the disk is full")
 
     monkeypatch.setattr(Path, "rename", fail)
-    with pytest.raises(OSError, match="the disk is full"):
+    with pytest.raises(GitError, match="cannot be written: the disk is full"):
         export(checkout, tmp_path / "patches")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkout", "gitconfig"]
 

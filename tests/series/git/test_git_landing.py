@@ -50,13 +50,6 @@ def test_what_did_not_land_gets_no_commit(checkout: Checkout) -> None:
     assert checkout.git("log", "--format=%s", f"{base}..fixes") == COMMITS[1].subject
 
 
-def test_labels_in_the_history(checkout: Checkout) -> None:
-    checkout.land()
-    repository = Repository(checkout.root)
-    assert repository.landed_labels("main") == ()
-    assert repository.landed_labels("fixes") == ("2/round", "1/clamp")
-
-
 def test_dirty_work_tree(checkout: Checkout) -> None:
     checkout.write(".gitignore", "*.log\n")
     checkout.commit("ignore logs")

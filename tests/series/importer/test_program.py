@@ -116,3 +116,44 @@ def test_safe_path_is_left_as_it_is(scenario: Scenario) -> None:
 def test_interrupt(scenario: Scenario) -> None:
     script = write(scenario, "script.py", "raise KeyboardInterrupt")
     assert run(scenario, [script], fails=True).returncode == scenario.run([script], fails=True).returncode
+
+
+def test_main_stays(scenario: Scenario) -> None:
+    """What runs after the script's last line can still pickle what the script defined."""
+    script = write(
+        scenario,
+        "late.py",
+        """
+        import atexit, pickle
+        class K:
+            pass
+        atexit.register(lambda: print(type(pickle.loads(pickle.dumps(K()))).__name__))
+        """,
+    )
+    assert run(scenario, [script]).stdout == scenario.prints([script]) + "\n" == "K\n"
+
+
+def test_file_is_absolute(scenario: Scenario) -> None:
+    write(scenario, "where.py", "import os; os.chdir('/'); print(os.path.exists(__file__))")
+    assert run(scenario, ["where.py"]).stdout == "True\n"
+
+
+def test_interrupt(scenario: Scenario) -> None:
+    script = write(scenario, "interrupted.py", "raise KeyboardInterrupt")
+    done = run(scenario, [script], fails=True)
+    assert done.returncode == 130
+    assert "interrupted.py" in done.stderr and "torch_tensorrt_fixes" not in done.stderr
+
+
+def test_module_whose_package_raises(scenario: Scenario) -> None:
+    write(scenario, "broken/__init__.py", "raise RuntimeError('of the program')")
+    done = run(scenario, ["broken.tool"], module=True, fails=True)
+    assert done.returncode == 1
+    assert done.stderr.endswith("RuntimeError: of the program\n")
+
+
+@pytest.mark.parametrize("name", ["json.tool.x", ".x", "nowhere", "nowhere.x"])
+def test_no_such_module(scenario: Scenario, name: str) -> None:
+    done = run(scenario, [name], module=True, fails=True)
+    assert done.returncode == 2
+    assert f"there is no module {name!r} to run" in done.stderr

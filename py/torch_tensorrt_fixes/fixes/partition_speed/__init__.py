@@ -37,6 +37,7 @@ FIX = Fix(
     number=2,
     slug="partition-speed",
     doc=__doc__,
+    affects="2.1 to 2.14 (the text of each; 2.14.0 was run)",
     symptom="compilation of a large graph seems to hang in the fast partitioner; no wrong result",
     risk="low: same subgraphs in the same order; nodes within a subgraph are in graph order, not in that of a set",
     commits=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Dict, List, Tuple
 
 import torch
 from torch.fx.passes.splitter_base import (
@@ -26,7 +27,7 @@ class AdjacencyPartitioner(_SplitterBase):
         self,
         module: torch.fx.GraphModule,
         acc_nodes: NodeSet,
-        fusions: dict[torch.fx.Node, NodeSet],
+        fusions: Dict[torch.fx.Node, NodeSet],
     ) -> None:
         self.module = module
         self.acc_nodes = acc_nodes
@@ -34,12 +35,12 @@ class AdjacencyPartitioner(_SplitterBase):
         self.deps = self.find_deps()
         self.update_deps_for_fusions()
 
-    def starter_nodes(self) -> tuple[NodeSet, NodeSet]:
+    def starter_nodes(self) -> Tuple[NodeSet, NodeSet]:
         """Every operator, non-accelerated and accelerated"""
         operators = {n for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS}
         return operators - self.acc_nodes, operators & self.acc_nodes
 
-    def put_nodes_into_subgraphs(self) -> list[Subgraph]:
+    def put_nodes_into_subgraphs(self) -> List[Subgraph]:
         """Puts every node into a subgraph, accelerated and non-accelerated in turn
 
         As in the base class, a subgraph takes all nodes of its kind whose dependencies
@@ -58,10 +59,10 @@ class AdjacencyPartitioner(_SplitterBase):
         nodes = [node for node in self.module.graph.nodes if node in starters]
 
         # Reversed self.deps, since node.users lacks the dependencies due to fusions
-        dependents: dict[torch.fx.Node, NodeList] = defaultdict(list)
-        waiting_for: dict[torch.fx.Node, int] = {}
+        dependents: Dict[torch.fx.Node, NodeList] = defaultdict(list)
+        waiting_for: Dict[torch.fx.Node, int] = {}
         # Nodes that wait for none, by whether they are accelerated
-        ready: dict[bool, NodeList] = {False: [], True: []}
+        ready: Dict[bool, NodeList] = {False: [], True: []}
         for node in nodes:
             deps = self.deps[node]
             waiting_for[node] = len(deps)
@@ -70,8 +71,8 @@ class AdjacencyPartitioner(_SplitterBase):
             if not deps:
                 ready[node in self.acc_nodes].append(node)
 
-        subgraphs: list[Subgraph] = []
-        subgraph_of: dict[torch.fx.Node, Subgraph] = {}
+        subgraphs: List[Subgraph] = []
+        subgraph_of: Dict[torch.fx.Node, Subgraph] = {}
         # Accelerated nodes come first only if no other node is ready
         is_acc = not ready[False]
         while ready[is_acc]:

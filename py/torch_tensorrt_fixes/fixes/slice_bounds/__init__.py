@@ -29,6 +29,7 @@ FIX = Fix(
     number=1,
     slug="slice-bounds",
     doc=__doc__,
+    affects="2.1 to 2.14 (the text of each; 2.14.0 was run)",
     symptom="wrong rows, silently; or a failed engine build",
     risk="none for bounds inside the dimension, whose clamped value is what get_positive_dim gave",
     commits=(

@@ -170,6 +170,13 @@ class DispatchTestCase(TRTTestCase):
         if propagate_shapes:
             example = get_torch_inputs(original_inputs, get_model_device(graph))
             ShapeProp(graph).propagate(*example)
+        return graph
+
+    def _prepared_graph(
+        self, *args: Any, settings: CompilationSettings, **options: Any
+    ) -> torch.fx.GraphModule:
+        """generate_graph, then without what nothing uses (such as export's guards)."""
+        graph = self.generate_graph(*args, settings=settings, **options)
         return remove_num_users_is_0_nodes(graph, settings)
 
     def run_test(  # type: ignore[override]
@@ -200,7 +207,7 @@ class DispatchTestCase(TRTTestCase):
             decompose_attention=decompose_attention,
             attn_bias_is_causal=attn_bias_is_causal,
         )
-        graph = self.generate_graph(
+        graph = self._prepared_graph(
             mod,
             inputs,
             use_dynamo_tracer,
@@ -245,7 +252,7 @@ class DispatchTestCase(TRTTestCase):
         settings = CompilationSettings(
             truncate_double=True, immutable_weights=immutable_weights
         )
-        graph = self.generate_graph(
+        graph = self._prepared_graph(
             mod, inputs, use_dynamo_tracer, enable_passes, settings=settings
         )
         interpreter = make_interpreter(
@@ -281,7 +288,7 @@ class DispatchTestCase(TRTTestCase):
         settings = CompilationSettings(
             truncate_double=True, immutable_weights=immutable_weights
         )
-        graph = self.generate_graph(
+        graph = self._prepared_graph(
             mod,
             input_specs,
             use_dynamo_tracer,
