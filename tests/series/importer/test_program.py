@@ -113,11 +113,6 @@ def test_safe_path_is_left_as_it_is(scenario: Scenario) -> None:
     assert scenario.prints(code) == scenario.prints(["-P", script]) != str(Path(script).parent)
 
 
-def test_interrupt(scenario: Scenario) -> None:
-    script = write(scenario, "script.py", "raise KeyboardInterrupt")
-    assert run(scenario, [script], fails=True).returncode == scenario.run([script], fails=True).returncode
-
-
 def test_main_stays(scenario: Scenario) -> None:
     """What runs after the script's last line can still pickle what the script defined."""
     script = write(
