@@ -141,7 +141,7 @@ def donors() -> list[Path]:
 
 
 def series_tests(args: argparse.Namespace) -> int:
-    return run("-m", "pytest", "tests/series", *args.rest)
+    return run("-m", "pytest", "--numprocesses=auto", "tests/series", *args.rest)
 
 
 def proof(args: argparse.Namespace) -> int:

@@ -14,7 +14,8 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from rich.table import Table
 
 from dev import PYTHON, ROOT, STAGE, STOCK
 from torch_tensorrt_fixes import series
-from torch_tensorrt_fixes.commit import Commit
+from torch_tensorrt_fixes.commit import Commit, Fix
 from torch_tensorrt_fixes.landing import State, land
 from torch_tensorrt_fixes.trees.directory import DirectoryTree
 
@@ -68,8 +69,6 @@ def make_tree(folder: Path, commits: Iterable[Commit]) -> Path:
 
 def run_tests(tree: Path, tests: Sequence[str], log: Path) -> dict[str, Result]:
     """Run in-tree tests against a tree; the result of each file."""
-    if not tests:  # pytest would run all that it finds
-        return {}
     report = log.with_suffix(".xml")
     command = ["-m", "pytest", "-p", "no:cacheprovider", "--continue-on-collection-errors", f"--junitxml={report}"]
     environment = os.environ | {
@@ -98,47 +97,78 @@ def run_tests(tree: Path, tests: Sequence[str], log: Path) -> dict[str, Result]:
     return results
 
 
+@dataclass(frozen=True)
+class Trial:
+    """Some in-tree tests on one tree; ``seconds`` is how long they took."""
+
+    results: Mapping[str, Result]
+    seconds: float
+
+    def of(self, tests: Iterable[str]) -> Result:
+        return sum((self.results[test] for test in tests), Result())
+
+
+class Trials:
+    """Trees with tests to run on them, as many at once as the host has cores."""
+
+    def __init__(self, folder: Path, logs: Path, pool: Executor) -> None:
+        self.folder = folder
+        self.logs = logs
+        self.pool = pool
+
+    def start(self, name: str, commits: Iterable[Commit], tests: Sequence[str]) -> Future[Trial]:
+        return self.pool.submit(self._run, name.replace("/", "-"), tuple(commits), tests)
+
+    def _run(self, name: str, commits: Sequence[Commit], tests: Sequence[str]) -> Trial:
+        began = time.monotonic()
+        if not tests:  # pytest would run all that it finds
+            return Trial({}, 0)
+        tree = make_tree(self.folder / name, commits)
+        results = run_tests(tree, tests, self.logs / f"{name}.log")
+        print(f"{name}: {sum(results.values(), Result())}", file=sys.stderr, flush=True)
+        return Trial(results, time.monotonic() - began)
+
+
 @click.command()
 @click.option("--only", default="all", help="Prove only these fixes: numbers or slugs, with commas.")
 def main(only: str) -> None:
     """Prove each commit: its tests on stock, with it alone, with all."""
     host = series.find(HOST)
     chosen = [c for c in series.commits(series.parse(only)) if c.tests]
-    everything = series.commits(series.parse("all"))
     logs = STAGE / "proof"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
+    tests = [test for commit in chosen for test in commit.tests]
+    host_tests = [test for commit in host.commits for test in commit.tests]
+    with tempfile.TemporaryDirectory(dir=STAGE) as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
+        trials = Trials(Path(scratch), logs, pool)
+        stock = trials.start("stock", host.commits, [t for t in tests if t not in host_tests])
+        bare = trials.start("stock-bare", (), [t for t in tests if t in host_tests])
+        with_all = trials.start("all", series.commits(series.parse("all")), tests)
+        alone = {commit: trials.start(commit.label, _alone(host, commit), commit.tests) for commit in chosen}
+        before = Trial({**stock.result().results, **bare.result().results}, 0)
+        after = with_all.result()
+        singles = {commit: trial.result() for commit, trial in alone.items()}
     table = Table("fix", "stock", "alone", "all", "seconds", box=None, header_style="bold")
     holds = True
-    tests = [test for commit in chosen for test in commit.tests]
-    with tempfile.TemporaryDirectory(dir=STAGE) as scratch, Console(stderr=True).status("") as status:
-        folder = Path(scratch)
-
-        def results(name: str, commits: Iterable[Commit], tests: Sequence[str]) -> dict[str, Result]:
-            status.update(f"running {len(tests)} test files on: {name}")
-            log = logs / f"{name.replace('/', '-')}.log"
-            return run_tests(make_tree(folder / log.stem, commits), tests, log)
-
-        host_tests = [test for commit in host.commits for test in commit.tests]
-        stock = results("stock", host.commits, [t for t in tests if t not in host_tests])
-        stock |= results("stock-bare", (), [t for t in tests if t in host_tests])
-        with_all = results("all", everything, tests)
-        for commit in chosen:
-            began = time.monotonic()
-            alone = series.commits([host, commit.fix])
-            upto = alone[: alone.index(commit) + 1]
-            alone_results = results(commit.label, dict.fromkeys([*host.commits, *upto]), commit.tests)
-            row = [sum((r[t] for t in commit.tests), Result()) for r in (stock, alone_results, with_all)]
-            # Each file must show the bug, and none may hide behind skipped tests.
-            good = all(stock[t].failed for t in commit.tests) and all(r.passed and not r.failed for r in row[1:])
-            holds = holds and good
-            colours = ("green" if good else "red",) * 3
-            cells = [f"[{colour}]{cell}[/]" for colour, cell in zip(colours, row, strict=True)]
-            table.add_row(commit.label, *cells, f"{time.monotonic() - began:.0f}")
-    Console().print(table)
+    for commit, single in singles.items():
+        # Each file must show the bug, and none may hide behind skipped tests.
+        shown = all(before.results[test].failed for test in commit.tests)
+        good = shown and all(t.of(commit.tests).passed and not t.of(commit.tests).failed for t in (single, after))
+        holds = holds and good
+        colour = "green" if good else "red"
+        cells = [f"[{colour}]{trial.of(commit.tests)}[/]" for trial in (before, single, after)]
+        table.add_row(commit.label, *cells, f"{single.seconds:.0f}")
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
     if not holds:
         print(f"The proof does not hold. The tests' output is in {logs}.")
         sys.exit(1)
+
+
+def _alone(host: Fix, commit: Commit) -> Iterable[Commit]:
+    """The commit with what it needs, the earlier commits of its fix, and what the host needs."""
+    needed = series.commits([host, commit.fix])
+    return dict.fromkeys([*host.commits, *needed[: needed.index(commit) + 1]])
 
 
 if __name__ == "__main__":
