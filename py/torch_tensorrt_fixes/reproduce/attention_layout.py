@@ -50,13 +50,13 @@ def reproduce() -> Finding:
     with torch.no_grad(), runtime():
         wanted = model(images)
         program = torch.export.export(model, (images,))
-        began = time.perf_counter()
+        began = time.process_time()
         try:
             compiled = torch_tensorrt.dynamo.compile(program, [images], min_block_size=1, decompose_attention=True)
             got, error = compiled(images), ""
         except ValueError as raised:
             got, error = None, str(raised).partition("\n")[0]
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
     return Finding(
         what="a Data2Vec vision model with decompose_attention=True: features",
         wanted=_summary(wanted),
