@@ -23,7 +23,8 @@ from torch.overrides import TorchFunctionMode
 from torch_tensorrt.dynamo.runtime import _TRTEngine as python_runtime
 
 from torch_tensorrt_fixes.reference import end_to_end
-from torch_tensorrt_fixes.reference.conversion import NotBuilt, standard_tensorrt
+from torch_tensorrt_fixes.reference.conversion import standard_tensorrt
+from torch_tensorrt_fixes.reference.errors import NotBuilt
 from torch_tensorrt_fixes.reference.host_cuda import HostCuda
 
 tensorrt = python_runtime.trt

@@ -21,6 +21,7 @@ from torch_tensorrt.dynamo.conversion import TRTInterpreter, aten_ops_converters
 from torch_tensorrt.logging import TRT_LOGGER
 
 from ._trt import trt
+from .errors import NotBuilt
 from .evaluator import Evaluator
 from .tensors import to_numpy, to_torch
 
@@ -50,10 +51,6 @@ def standard_tensorrt() -> Iterator[None]:
 
 class BuildRefused(RuntimeError):
     """TensorRT's builder does not build the network, and standard TensorRT's would not either as far as is known."""
-
-
-class NotBuilt(UserWarning):
-    """TensorRT-RTX cannot build the network, so it is evaluated only. Standard TensorRT builds it."""
 
 
 _LIMITS_OF_RTX = (

@@ -1,4 +1,4 @@
-"""What the evaluator raises."""
+"""What the evaluator raises and warns of; importable where torch_tensorrt is not."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ class EvaluationError(RuntimeError):
 
 class UnsupportedLayer(EvaluationError):
     """The network has layers that the evaluator does not implement; nothing was run."""
+
+
+class NotBuilt(UserWarning):
+    """TensorRT-RTX cannot build the network, so it is evaluated only. Standard TensorRT builds it."""

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 import torch
 import torch_tensorrt
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
@@ -71,6 +71,7 @@ def test_a_float_converts_where_the_result_is_contiguous(
     assert not is_truncated_double_cast(node, CompilationSettings(truncate_double=False))
 
 
+@settings(max_examples=50)
 @given(laid_out(st.integers(2, 5)), st.sampled_from(FORMATS), st.integers(1, 15))
 def test_dynamic_sizes_are_answered_without_a_guard(
     layout: tuple[list[int], list[int], list[int]], memory_format: torch.memory_format | None, dynamic: int
@@ -84,13 +85,14 @@ def test_dynamic_sizes_are_answered_without_a_guard(
         guards = len(shapes.guards)
         converts = is_truncated_double_cast(node, SETTINGS)
         assert len(shapes.guards) == guards
-    if DimDynamic.DYNAMIC in sizes and memory_format is not None:
+    result = cast_node(x, memory_format).meta["val"]
+    if DimDynamic.DYNAMIC not in sizes:
+        assert converts == result.is_contiguous()
+    elif memory_format is not None:
         assert not converts
-    elif converts:
-        assert node.meta["val"].is_contiguous()
     else:
-        # Strides of symbols of their own may be contiguous; those that follow from the sizes are known
-        assert not x.is_contiguous() or not x.to(torch.float64).is_contiguous()
+        # The strides of a non-contiguous input may be symbols of their own, of which nothing is known.
+        assert result.is_contiguous() >= converts >= x.is_contiguous()
 
 
 @given(st.sampled_from([dtype for dtype in DTYPES if dtype != torch.float64]))

@@ -33,6 +33,13 @@ class Program(torch.nn.Module):
         return self.function(self.constant, *inputs)
 
 
+class Traceable(Program):
+    """With one input, as torch.fx can trace it."""
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(self.constant, x)
+
+
 # --- any outputs ---
 
 KINDS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
@@ -53,9 +60,8 @@ def test_any_outputs_keep_number_order_names_and_values(kinds: list[str]) -> Non
         return tuple(KINDS[kind](x, z, constant) for kind in kinds)
 
     x = torch.linspace(-1, 1, 12).reshape(3, 4)
-    module = Program(function)
-    graph = torch.fx.symbolic_trace(module, concrete_args=None)
-    interpreter = TRTInterpreter(graph, [Input(shape=x.shape, dtype=x.dtype)])
+    module = Traceable(function)
+    interpreter = TRTInterpreter(torch.fx.symbolic_trace(module), [Input(shape=x.shape, dtype=x.dtype)])
     interpreter._construct_trt_network_def()
     assert interpreter._output_names == [f"output{position}" for position in range(len(kinds))]
     torch.testing.assert_close(tuple(Evaluation.of(interpreter)([x])), module(x), rtol=0, atol=0)

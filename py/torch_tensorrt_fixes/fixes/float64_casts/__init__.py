@@ -2,30 +2,34 @@
 
 TensorRT has no float64. The setting truncate_double puts float32 in its
 place at an engine's inputs and in its constants, but a cast to float64
-inside the graph stayed in PyTorch and cut the graph in two: the validator
-of _to_copy knows TensorRT's dtypes only. A rope that rotates in float64,
-as Wan 2.2's does in every block, made an engine of each stretch between
-two casts.
+inside the graph stayed in PyTorch and cut the graph in two: the
+validator of _to_copy knows TensorRT's dtypes only. A rope that rotates
+in float64, as Wan 2.2's does in every block, made an engine of each
+stretch between two casts.
 
 With truncate_double a cast of a 16-, 32- or 64-bit float to float64 now
-converts as one to float32, which holds every value of the shorter floats.
-It stays in PyTorch from any other dtype, and where PyTorch's result is
-not contiguous, as an engine's outputs are: channels_last, or a
-non-contiguous input whose format is preserved. With dynamic shapes it
+converts as one to float32, which holds every value of the shorter
+floats. It stays in PyTorch from any other dtype, and where PyTorch's
+result is not contiguous, as an engine's outputs are: channels_last, or
+a non-contiguous input whose format is preserved. With dynamic shapes it
 stays there, too, when it names a memory_format. A copy into a float64
 buffer converts likewise, from floats, booleans and 8-bit integers; from
 a wider integer, which float32 cannot hold exactly, it still fails.
 
 What is float64 in the program is cast back where it leaves an engine.
-That happened only for engines that have a float64 input as well, so that
-`y + torch.zeros(n, dtype=torch.float64)` came back as float32; now it is
-float64 as the program says. An engine that returns a float and its
-float64 cast has one tensor for both: this needs engines whose outputs are
-tensors of their own.
+That happened only for engines that have a float64 input as well, so
+that `y + torch.zeros(n, dtype=torch.float64)` came back as float32; now
+it is float64 as the program says. A lone complex128 output is
+complex128 again; the cast hid it from what rebuilds complex outputs,
+and its real and imaginary parts were returned. An engine that returns a
+float and its float64 cast has one tensor for both: this needs engines
+whose outputs are tensors of their own.
 
 Left alone: without truncate_double nothing changes. A serialized engine
-from convert_exported_program_to_serialized_trt_engine has no graph around
-it to cast in, so its outputs are float32.
+from convert_exported_program_to_serialized_trt_engine has no graph
+around it to cast in, so its outputs are float32. Complex outputs beside
+others still come back as real and imaginary parts, whatever their
+precision.
 """
 
 from __future__ import annotations

@@ -1,23 +1,24 @@
 """Give every output of an engine a tensor of its own.
 
 TensorRT marks a tensor as an output once. Several positions of what a
-model returns can come to the same tensor: clone() and a cast to the dtype
-that the tensor has add no layer. The interpreter skipped all positions
-but the first, so that an engine had fewer outputs than its caller reads:
-`return z, z.clone()` gave the first two rows of z, silently, since a lone
-output is not wrapped in a tuple; three outputs raised "tuple index out of
-range". An input of the engine that is returned as it is was not marked
-either: TensorRT refuses that, logs an error and goes on.
+model returns can come to the same tensor: clone() and a cast to the
+dtype that the tensor has add no layer. The interpreter skipped all
+positions but the first, so that an engine had fewer outputs than its
+caller reads: `return z, z.clone()` gave the first two rows of z,
+silently, since a lone output is not wrapped in a tuple; three outputs
+raised "tuple index out of range". An input of the engine that is
+returned as it is was not marked either: TensorRT refuses that, logs an
+error and goes on.
 
-Each further position of a tensor, and each input, now gets the output of
-an identity layer. The engine has one output a position, in order, and the
-names output0, output1, ... have no gaps. A tensor's first position keeps
-the tensor, so that an output that updates a KV cache in place still
-aliases its input. Constants that are returned are named by position: two
-of them took the same name, which TensorRT refuses and a refit mixes up.
+Each further position of a tensor, and each input, now gets the output
+of an identity layer. The engine has one output a position, in order,
+and the names output0, output1, ... have no gaps. A tensor's first
+position keeps the tensor, so that an output that updates a KV cache in
+place still aliases its input. Constants that are returned are named by
+position: two of them took the same name, which TensorRT refuses.
 
-Left alone: an engine in the cache has the outputs that it was built with.
-Clear a cache that was filled before this commit.
+Left alone: an engine in the cache has the outputs that it was built
+with. Clear a cache that was filled before this commit.
 """
 
 from ...commit import Commit, Fix, Kind
