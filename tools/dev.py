@@ -178,7 +178,7 @@ def demo(args: argparse.Namespace) -> int:
 
 
 def bench(args: argparse.Namespace) -> int:
-    there = sorted(p.stem for p in (ROOT / "tools" / "bench").glob("*.py"))
+    there = sorted(p.stem for p in (ROOT / "tools" / "bench").glob("[!_]*.py"))
     if not args.rest or args.rest[0] not in there:
         print(f"dev.py bench NAME: the benchmarks are {', '.join(there)}", file=sys.stderr)
         return 2

@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import Qwen3VLTextConfig, Qwen3VLTextModel
 
 import torch_tensorrt_fixes
 
@@ -21,6 +20,7 @@ from torch_tensorrt.dynamo.conversion import TRTInterpreter, aten_ops_converters
 
 from torch_tensorrt_fixes.reference import EvaluationError, runtime, standard_tensorrt  # noqa: E402
 from torch_tensorrt_fixes.reference.conversion import Evaluation  # noqa: E402
+from torch_tensorrt_fixes.reproduce.index_put_mask import Deepstack  # noqa: E402
 
 SIZES = (3, 4, 2, 2)
 DTYPES = (torch.float32, torch.float16, torch.int32, torch.int64)
@@ -147,35 +147,6 @@ def test_a_mask_that_accumulates_runs_in_pytorch_beside_the_plugin() -> None:
         program = torch.export.export(Accumulate(), inputs)
         compiled = torch_tensorrt.dynamo.compile(program, arg_inputs=inputs, min_block_size=1)
         torch.testing.assert_close(compiled(*inputs), Accumulate()(*inputs))
-
-
-class Deepstack(torch.nn.Module):
-    """Qwen3-VL's text model, which adds visual embeddings to the masked positions after its first layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        config = Qwen3VLTextConfig(
-            vocab_size=64,
-            hidden_size=32,
-            intermediate_size=48,
-            num_hidden_layers=3,
-            num_attention_heads=2,
-            num_key_value_heads=1,
-            head_dim=16,
-            max_position_embeddings=64,
-            rope_parameters={"rope_type": "default", "mrope_section": [4, 2, 2], "rope_theta": 10000.0},
-        )
-        self.model = Qwen3VLTextModel(config).eval()
-
-    def forward(
-        self, embeds: torch.Tensor, mask: torch.Tensor, first: torch.Tensor, second: torch.Tensor
-    ) -> torch.Tensor:
-        """embeds: (1, length, 32); mask: (1, length) bool; first, second: (visual, 32), for two layers."""
-        result: torch.Tensor = self.model(
-            inputs_embeds=embeds, visual_pos_masks=mask, deepstack_visual_embeds=[first, second], use_cache=False
-        ).last_hidden_state
-        return result
 
 
 def test_qwen3_vl_adds_visual_embeddings_at_the_mask() -> None:

@@ -10,11 +10,7 @@ least-squares line of log(bytes) over log(length): 0 does not grow, 2 grows with
 
 from __future__ import annotations
 
-import math
-import multiprocessing
-import statistics
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 
 import click
 import torch
@@ -22,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from torch.nn.functional import scaled_dot_product_attention
 
-import torch_tensorrt_fixes
+from _measuring import Numbers, growth, process_with
 
 HEADS, HEAD_DIM = 2, 8
 
@@ -109,37 +105,17 @@ def engine_bytes(mask: str, length: int) -> int:
     return len(engine)
 
 
-def process_with(fixes: str) -> ProcessPoolExecutor:
-    """A process that imports torch_tensorrt with these fixes on: one process can hold one version of it."""
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=prepare, initargs=(fixes,))
-
-
-def prepare(fixes: str) -> None:
-    torch_tensorrt_fixes.install(fixes, strict=True)
-
-
-def growth(sizes: dict[int, int]) -> float:
-    """The exponent by which the bytes grow with the length, from two lengths or more."""
-    return statistics.linear_regression(list(map(math.log, sizes)), list(map(math.log, sizes.values()))).slope
-
-
 # --- showing ---
 
 
-def numbers(context: click.Context, parameter: click.Parameter, text: str) -> list[int]:
-    """The click callback that reads lengths."""
-    try:
-        lengths = sorted({int(number) for number in text.split(",")})
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is no list of whole numbers like 256,1024") from None
-    if lengths[0] < 2:
-        raise click.BadParameter(f"{lengths[0]} tokens are too few for a mask; lengths start at 2")
-    return lengths
+SIZES = Numbers(least=2)
 
 
 @click.command(help=__doc__, context_settings={"max_content_width": 120})
 @click.option("--mask", "masks", multiple=True, type=click.Choice(list(MASKS)), help="Only this; may be repeated.")
-@click.option("--lengths", callback=numbers, default="256,512,1024,2048", show_default=True, help="Of the sequence.")
+@click.option(
+    "--lengths", type=SIZES, default="256,512,1024,2048", show_default=True, help="Of the sequence."
+)
 def main(masks: tuple[str, ...], lengths: list[int]) -> None:
     with process_with("no-gpu") as stock, process_with("no-gpu,mask-fold-marks") as fixed:
         for mask in [name for name in MASKS if name in (masks or MASKS)]:

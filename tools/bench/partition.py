@@ -15,9 +15,6 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-import math
-import multiprocessing
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -28,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from torch.fx.passes.splitter_base import _SplitterBase
 
-import torch_tensorrt_fixes
+from _measuring import Numbers, growth, process_with
 from torch_tensorrt_fixes.fixes.partition_speed.adjacency_partitioner import AdjacencyPartitioner
 
 SUPPORTED = torch.ops.aten.relu.default
@@ -140,14 +137,8 @@ def time_partition(shape: str, nodes: int) -> float:
     return cpu_seconds(lambda: fast_partition(module, min_block_size=1, torch_executed_ops={UNSUPPORTED}))
 
 
-def process_with(fixes: str) -> ProcessPoolExecutor:
-    """A process that imports torch_tensorrt with these fixes on: one process can hold one version of it."""
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=prepare, initargs=(fixes,))
-
-
-def prepare(fixes: str) -> None:
+def warm_up() -> None:
     """Import torch_tensorrt and run all code once."""
-    torch_tensorrt_fixes.install(fixes, strict=True)
     time_partition("blocks", 42)
 
 
@@ -164,13 +155,6 @@ def measure_all(
         seconds = {side: measure(shape, nodes) for side, measure in sides.items() if side not in slow}
         slow |= {side for side, taken in seconds.items() if taken > limit}
         yield seconds
-
-
-def growth(seconds: dict[int, float]) -> float:
-    """The exponent by which the time grows with the size, from the seconds at two sizes or more."""
-    return statistics.linear_regression(
-        [math.log(nodes) for nodes in seconds], [math.log(taken) for taken in seconds.values()]
-    ).slope
 
 
 # --- showing ---
@@ -195,21 +179,17 @@ def show(what: str, sides: dict[str, Measure], shapes: Sequence[str], sizes: Seq
         Console().print(table)
 
 
-def numbers(context: click.Context, parameter: click.Parameter, text: str) -> list[int]:
-    """The click callback that reads sizes."""
-    try:
-        sizes = sorted({int(number) for number in text.split(",")})
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is no list of whole numbers like 5000,20000") from None
-    if sizes[0] < 2:
-        raise click.BadParameter(f"{sizes[0]} is too small for a graph; sizes start at 2")
-    return sizes
+SIZES = Numbers(least=2)
 
 
 @click.command(help=__doc__, context_settings={"max_content_width": 120})
 @click.option("--shape", "shapes", multiple=True, type=click.Choice(list(SHAPES)), help="Only this; may be repeated.")
-@click.option("--sizes", callback=numbers, default="5000,20000,62000,345000", show_default=True, help="Of the graphs.")
-@click.option("--whole-sizes", callback=numbers, default="5000,10000,20000", show_default=True, help="For the whole.")
+@click.option(
+    "--sizes", type=SIZES, default="5000,20000,62000,345000", show_default=True, help="Of the graphs."
+)
+@click.option(
+    "--whole-sizes", type=SIZES, default="5000,10000,20000", show_default=True, help="For the whole."
+)
 @click.option("--limit", default=10.0, show_default=True, help="Seconds after which a side is not run at larger sizes.")
 @click.option("--whole/--no-whole", default=True, help="Whether to measure fast_partition(), too.")
 def main(shapes: tuple[str, ...], sizes: list[int], whole_sizes: list[int], limit: float, whole: bool) -> None:
@@ -222,7 +202,7 @@ def main(shapes: tuple[str, ...], sizes: list[int], whole_sizes: list[int], limi
     if whole and importlib.util.find_spec("torch_tensorrt") is None:
         click.echo("fast_partition is not measured: torch_tensorrt is not installed here")
     elif whole:
-        with process_with("no-gpu") as stock, process_with("no-gpu,partition-speed") as fixed:
+        with process_with("no-gpu", warm_up) as stock, process_with("no-gpu,partition-speed", warm_up) as fixed:
             sides = {"stock": measured_in(stock), "fixed": measured_in(fixed)}
             show("fast_partition", sides, chosen, whole_sizes, limit)
 

@@ -12,10 +12,8 @@ of its own that imports the installed torch_tensorrt; seconds are of CPU time, a
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 import click
@@ -23,7 +21,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-import torch_tensorrt_fixes
+from _measuring import Numbers, process_with
 
 
 class ScatterAdd(torch.nn.Module):
@@ -110,14 +108,8 @@ def measure(case: str, n: int) -> Cost:
     )
 
 
-def process_with(fixes: str) -> ProcessPoolExecutor:
-    """A process that imports torch_tensorrt with these fixes on: one process can hold one version of it."""
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=prepare, initargs=(fixes,))
-
-
-def prepare(fixes: str) -> None:
+def warm_up() -> None:
     """Import torch_tensorrt and run all code once."""
-    torch_tensorrt_fixes.install(fixes, strict=True)
     logging.disable(logging.WARNING)
     measure("table", 2)
 
@@ -130,16 +122,8 @@ def shown(cost: Cost) -> list[str]:
     return [f"{cost.nodes:,}", megabytes, f"{cost.lower:.2f}", f"{cost.build:.2f}", f"{cost.engine / 1e6:,.2f}"]
 
 
-def numbers(context: click.Context, parameter: click.Parameter, text: str) -> list[int]:
-    """The click callback that reads numbers of updates."""
-    try:
-        return sorted({int(number) for number in text.split(",")})
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is no list of whole numbers like 64,256") from None
-
-
 @click.command(help=__doc__, context_settings={"max_content_width": 120})
-@click.option("--updates", callback=numbers, default="64,256,1024", show_default=True, help="The n of `table`.")
+@click.option("--updates", type=Numbers(least=1), default="64,256,1024", show_default=True, help="The n of `table`.")
 @click.option("--stock-limit", default=1024, show_default=True, help="Updates beyond which stock is not run.")
 def main(updates: list[int], stock_limit: int) -> None:
     rows = [*(("table", n) for n in updates), ("constant", 128), ("router", 8192)]
@@ -147,8 +131,8 @@ def main(updates: list[int], stock_limit: int) -> None:
     for column in view.columns[1:]:
         column.justify = "right"
     with (
-        process_with("no-gpu") as stock,
-        process_with("no-gpu,integer-scatter-add") as fixed,
+        process_with("no-gpu", warm_up) as stock,
+        process_with("no-gpu,integer-scatter-add", warm_up) as fixed,
         Console(stderr=True).status("") as status,
     ):
         for case, n in rows:
