@@ -21,7 +21,7 @@ from .misfit import Misfit, Nearest, times
 from .nearest import nearest
 from .pattern import check_pattern, line_of, margin, span
 from .shape import covers
-from .syntax import SOUND, check_syntax, syntax_error
+from .syntax import check_syntax, known_sound, syntax_error
 
 DEFINITIONS = ("decorated_definition", "function_definition", "class_definition", "assignment")
 
@@ -212,7 +212,7 @@ class Source:
             done = end
         result = "".join([*pieces, self.original[done:]])
         if ordered and self._is_sound_after(ordered):
-            SOUND.append(result)
+            known_sound(result)
         check_syntax(self.path, result, "the edits would leave invalid Python")
         return result
 
@@ -250,7 +250,7 @@ _OVERLOAD = re.compile(r"@(\w+\.)*overload\b")
 _OF_THE_FILE = re.compile(r"#!|#.*coding[:=]")
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _source_of(path: str, text: str) -> Source:
     return Source(path, text)
 

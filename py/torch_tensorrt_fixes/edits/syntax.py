@@ -11,7 +11,7 @@ from .misfit import Misfit, Nearest
 
 def check_syntax(path: str, text: str, complaint: str) -> None:
     """Raise a :class:`Misfit` that names the line where ``text`` is no Python."""
-    if text in SOUND:
+    if text in _SOUND:
         return
     if error := syntax_error(text):
         line = getattr(error, "lineno", None) or 1
@@ -19,11 +19,16 @@ def check_syntax(path: str, text: str, complaint: str) -> None:
         shown = lines[min(line, len(lines)) - 1].strip()
         what = getattr(error, "msg", None) or str(error)
         raise Misfit(path, f"{complaint}: {what}", nearest=Nearest(line, shown)) from error
-    SOUND.append(text)
+    known_sound(text)
 
 
-SOUND: deque[str] = deque(maxlen=16)
+_SOUND: deque[str] = deque(maxlen=64)
 """Texts that are known to be Python: what one commit leaves is what the next one starts from."""
+
+
+def known_sound(text: str) -> None:
+    """Take it that ``text`` is Python: somebody has looked."""
+    _SOUND.append(text)
 
 
 _QUIET = threading.Lock()

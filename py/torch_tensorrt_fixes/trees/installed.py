@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import importlib.util
 import os
+import struct
 from functools import cached_property
 from importlib.machinery import ModuleSpec
 
 from ..edits import Misfit
+from ..edits.syntax import known_sound
 from ..importer.lookup import PACKAGE, find_spec
 
 IN_CHECKOUT = f"py/{PACKAGE}/"
@@ -80,7 +83,25 @@ class InstalledTree:
             except OSError:
                 continue
             try:
-                return data.decode("utf-8-sig")
+                text = data.decode("utf-8-sig")
             except UnicodeDecodeError as error:
                 raise Misfit(path, f"the file is not UTF-8: {error}") from error
+            if has_bytecode(file):
+                known_sound(text)
+            return text
         return None
+
+
+def has_bytecode(file: str) -> bool:
+    """Whether Python has compiled this file as it is now: then nobody needs to ask whether it is Python.
+
+    By the file's time and size in the header of its bytecode (PEP 552).
+    """
+    try:
+        with open(importlib.util.cache_from_source(file), "rb") as cached:
+            magic, hashed, time, size = struct.unpack("<4s3I", cached.read(16))
+        now = os.stat(file)
+    except (OSError, struct.error, NotImplementedError):
+        return False
+    stamp = (int(now.st_mtime) & 0xFFFFFFFF, now.st_size & 0xFFFFFFFF)
+    return bool(magic == importlib.util.MAGIC_NUMBER and not hashed and (time, size) == stamp)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import py_compile
 import sys
 import zipfile
 from pathlib import Path
@@ -11,7 +13,7 @@ from fake_series import LATE, MATHS, PACKAGE, write_package
 
 from torch_tensorrt_fixes.edits import Misfit
 from torch_tensorrt_fixes.importer import Finder
-from torch_tensorrt_fixes.trees.installed import InstalledTree, NotInstalled
+from torch_tensorrt_fixes.trees.installed import InstalledTree, NotInstalled, has_bytecode
 
 
 @pytest.fixture(params=["folder", "zip"])
@@ -74,3 +76,20 @@ def test_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "torch_tensorrt").mkdir()
     with pytest.raises(NotInstalled, match="it is no package with source files"):
         InstalledTree()
+
+
+def test_bytecode_counts_while_the_file_is_as_it_was(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("x = 1\n")
+    assert not has_bytecode(str(module))
+    py_compile.compile(str(module), doraise=True)
+    assert has_bytecode(str(module))
+    os.utime(module, (1, 1))
+    assert not has_bytecode(str(module))
+    py_compile.compile(str(module), doraise=True)
+    module.write_text("x = 22\n")
+    os.utime(module, (1, 1))
+    assert not has_bytecode(str(module))
+    py_compile.compile(str(module), invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+    assert not has_bytecode(str(module))
+    assert not has_bytecode(str(tmp_path / "archive.zip/module.py"))
