@@ -10,11 +10,12 @@ alternates between TensorRT and PyTorch take 24 s, 62,000 operators of
 which every 21st runs in PyTorch take 188 s, and a model of 345,000 nodes
 did not finish in 75 minutes.
 
-TRTPartitioner now has its own put_nodes_into_subgraphs, in which each
-node counts the dependencies that it waits for and is ready when none is
-left. It follows self.deps, which knows the dependencies due to fusions,
-and not node.users, which does not. The time is linear in the number of
-nodes and dependencies: the 62,000 operators take 0.1 s.
+TRTPartitioner now has its own put_nodes_into_subgraphs, which goes over
+the nodes once: each belongs to the first subgraph of its kind that is
+not before any of its dependencies. It follows self.deps, which knows
+the dependencies due to fusions, and not node.users, which does not. The
+time is linear in the number of nodes and dependencies: the 62,000
+operators take 0.1 s.
 
 The subgraphs are the same ones in the same order, and so is the split
 module. The rule by which the first subgraph is chosen is the same too,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Dict, List, Tuple
 
 import torch
@@ -11,7 +10,7 @@ from torch.fx.passes.splitter_base import (
     Subgraph,
     _SplitterBase,
 )
-from torch.fx.passes.tools_common import CALLABLE_NODE_OPS, NodeList, NodeSet
+from torch.fx.passes.tools_common import CALLABLE_NODE_OPS, NodeSet
 
 
 class AdjacencyPartitioner(_SplitterBase):
@@ -45,8 +44,9 @@ class AdjacencyPartitioner(_SplitterBase):
 
         As in the base class, a subgraph takes all nodes of its kind whose dependencies
         are in earlier subgraphs or in itself. The base class searches the waiting nodes
-        anew for each node that it takes. Here each node counts the dependencies that it
-        waits for, so that the time is linear in the number of nodes and dependencies.
+        anew for each node that it takes. Here a node goes into the first subgraph of its
+        kind that is not before any of its dependencies, so that the time is linear in
+        the number of nodes and dependencies.
 
         Returns:
             The subgraphs in execution order, with the nodes of each in graph order
@@ -54,49 +54,48 @@ class AdjacencyPartitioner(_SplitterBase):
             FxNetSplitterInternalError: The dependencies form a cycle, or the graph has
                 no operators
         """
-        starter_non_acc_nodes, starter_acc_nodes = self.starter_nodes()
-        starters = starter_non_acc_nodes | starter_acc_nodes
-        nodes = [node for node in self.module.graph.nodes if node in starters]
-
-        # Reversed self.deps, since node.users lacks the dependencies due to fusions
-        dependents: Dict[torch.fx.Node, NodeList] = defaultdict(list)
-        waiting_for: Dict[torch.fx.Node, int] = {}
-        # Nodes that wait for none, by whether they are accelerated
-        ready: Dict[bool, NodeList] = {False: [], True: []}
-        for node in nodes:
-            deps = self.deps[node]
-            waiting_for[node] = len(deps)
-            for dep in deps:
-                dependents[dep].append(node)
-            if not deps:
-                ready[node in self.acc_nodes].append(node)
-
-        subgraphs: List[Subgraph] = []
-        subgraph_of: Dict[torch.fx.Node, Subgraph] = {}
-        # Accelerated nodes come first only if no other node is ready
-        is_acc = not ready[False]
-        while ready[is_acc]:
-            subgraph = Subgraph(is_acc=is_acc, nodes=[])
-            subgraphs.append(subgraph)
-            while ready[is_acc]:
-                node = ready[is_acc].pop()
-                subgraph_of[node] = subgraph
-                for dependent in dependents[node]:
-                    waiting_for[dependent] -= 1
-                    if waiting_for[dependent] == 0:
-                        ready[dependent in self.acc_nodes].append(dependent)
-            is_acc = not is_acc
-
-        waiting = [node for node in nodes if node not in subgraph_of]
-        if waiting:
-            raise FxNetSplitterInternalError(
-                f"The dependencies form a cycle: {len(waiting)} of {len(nodes)} nodes "
-                f"are in it or behind it, the first is {waiting[0]}"
-            )
-        if not subgraphs:
+        non_acc_nodes, acc_nodes = self.starter_nodes()
+        nodes = [n for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS]
+        if not nodes:
             raise FxNetSplitterInternalError("The graph has no operators to partition")
+        # Accelerated nodes come first only if no other node is ready
+        acc_first = all(self.deps.get(node) for node in non_acc_nodes)
 
-        # Nodes became ready in another order than the graph's
+        subgraph_of: Dict[torch.fx.Node, int] = {}
+        # Nodes that wait for a dependency to be placed, each for the one behind it; the
+        # graph has dependencies first, save for those due to fusions
+        waiting: Dict[torch.fx.Node, None] = {}
+        to_place = nodes[::-1]
+        while to_place:
+            node = to_place[-1]
+            index = 0
+            missing = []
+            for dep in self.deps.get(node, ()):
+                if dep not in subgraph_of:
+                    missing.append(dep)
+                elif subgraph_of[dep] > index:
+                    index = subgraph_of[dep]
+            if not missing:
+                # Subgraphs with an even index are of the kind that comes first
+                is_odd = (node in acc_nodes) != acc_first
+                subgraph_of[node] = index + (index % 2 != is_odd)
+                to_place.pop()
+                waiting.pop(node, None)
+            elif node not in waiting:
+                waiting[node] = None
+                to_place.extend(missing)
+            else:
+                cycle = list(waiting)
+                cycle = cycle[cycle.index(node) :]
+                raise FxNetSplitterInternalError(
+                    f"The dependencies form a cycle of {len(cycle)} nodes: "
+                    f"{', '.join(n.name for n in cycle[:8])}"
+                )
+
+        subgraphs = [
+            Subgraph(is_acc=(index % 2 == 0) == acc_first, nodes=[])
+            for index in range(max(subgraph_of.values()) + 1)
+        ]
         for node in nodes:
-            subgraph_of[node].nodes.append(node)
+            subgraphs[subgraph_of[node]].nodes.append(node)
         return subgraphs
