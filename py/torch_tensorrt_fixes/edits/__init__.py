@@ -14,6 +14,7 @@ from .item import AddItem
 from .misfit import Misfit, Nearest
 from .new_file import NewFile
 from .probe import Every, Has, Lacks, Probe
+from .remove import Remove
 from .rewrite import Rewrite
 from .source import Source, Splice
 
@@ -33,6 +34,7 @@ __all__ = [
     "Nearest",
     "NewFile",
     "Probe",
+    "Remove",
     "Rewrite",
     "Source",
     "Splice",
