@@ -156,6 +156,10 @@ def upstream_tests(args: argparse.Namespace) -> int:
     return run("tools/upstream_tests.py", *args.rest)
 
 
+def fuzz(args: argparse.Namespace) -> int:
+    return run("tools/fuzz.py", *args.rest)
+
+
 def docs(_: argparse.Namespace) -> int:
     return run("-m", "sphinx", "-q", "-W", "-b", "html", "docsrc", "docs/_build")
 
@@ -201,6 +205,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str]] = {
     "proof": (proof, "each in-tree test on stock, with its commit alone, and with all"),
     "picks": (picks, "cherry-pick every commit alone, in pairs and in random orders (--checkout DIR: in a real clone)"),
     "upstream-tests": (upstream_tests, "upstream's converter tests with our harness (--checkout DIR)"),
+    "fuzz": (fuzz, "random modules for the converter fixes, compared with PyTorch"),
     "bench": (bench, "a benchmark of tools/bench by name"),
     "docs": (docs, "the site, into docs/_build"),
     "clean": (clean, "remove what set-up made"),
