@@ -25,9 +25,11 @@ from rich.progress import track
 from rich.table import Table
 
 import torch_tensorrt_fixes
-from fuzz_modules import GENERATORS, Case, Inputs
+from fuzz_modules import GENERATORS, Case, Inputs, Written
+from torch_tensorrt_fixes.series import UnknownFix
 
-OUTCOMES = ("right", "in PyTorch", "wrong", "fails", "not exported")
+BAD = ("wrong", "fails")
+OUTCOMES = ("right", "in PyTorch", *BAD, "not exported")
 
 
 @dataclass(frozen=True)
@@ -43,18 +45,16 @@ def judge(case: Case) -> Outcome:
 
     from torch_tensorrt_fixes.reference import runtime, standard_tensorrt
 
-    module = case.module().eval()
+    module = Written(case.source, case.buffers).eval()
     layers = standard_tensorrt() if case.standard else contextlib.nullcontext()
     builds = mock.patch.object(TRTInterpreter, "run", autospec=True, side_effect=TRTInterpreter.run)
     with torch.no_grad(), builds as built, runtime(), layers:
-        program = None
-        if not case.torch_compile:
-            try:
-                program = export(case)
-            except Exception as error:
-                return Outcome("not exported", first_line(error))
         try:
-            compiled = compile_(case, program)
+            program = None if case.torch_compile else export(case, module)
+        except Exception as error:
+            return Outcome("not exported", first_line(error))
+        try:
+            compiled = compile_(case, program or module)
             for call in case.calls:
                 if difference := differs(module, compiled, call):
                     return Outcome("wrong", difference)
@@ -65,20 +65,20 @@ def judge(case: Case) -> Outcome:
     return Outcome("right" if built.called else "in PyTorch")
 
 
-def export(case: Case) -> torch.export.ExportedProgram:
+def export(case: Case, module: torch.nn.Module) -> torch.export.ExportedProgram:
     dims = None
     if case.dynamic:
         dims = {"inputs": ({0: torch.export.Dim("rows", min=2, max=8)}, *[None] * (len(case.calls[0]) - 1))}
-    return torch.export.export(case.module().eval(), copied(case.calls[0]), dynamic_shapes=dims)
+    return torch.export.export(module, copied(case.calls[0]), dynamic_shapes=dims)
 
 
-def compile_(case: Case, program: torch.export.ExportedProgram | None) -> Any:
+def compile_(case: Case, program: torch.export.ExportedProgram | torch.nn.Module) -> Any:
+    """What runs the engines of a program, or of a module as torch.compile makes them."""
     import torch_tensorrt
 
     options = {"min_block_size": 1, **case.options}
-    if program is None:
-        torch.compiler.reset()
-        return torch.compile(case.module().eval(), backend="tensorrt", dynamic=False, options=options)
+    if isinstance(program, torch.nn.Module):
+        return torch.compile(program, backend="tensorrt", dynamic=False, options=options)
     inputs = list(case.calls[0])
     if case.dynamic:
         rest = inputs[0].shape[1:]
@@ -114,7 +114,7 @@ def first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__.partition("\n")[0], context_settings={"max_content_width": 120})
 @click.argument("slugs", nargs=-1, type=click.Choice(sorted(GENERATORS)), metavar="[FIX]...")
 @click.option("--modules", default=200, type=click.IntRange(1), show_default=True, help="How many for each fix.")
 @click.option("--first", default=0, type=click.IntRange(0), show_default=True, help="The number of the first.")
@@ -122,7 +122,7 @@ def first_line(error: Exception) -> str:
 def fuzz(slugs: tuple[str, ...], modules: int, first: int, fixes: str) -> None:
     try:
         torch_tensorrt_fixes.install(fixes, strict=True)
-    except ValueError as error:
+    except UnknownFix as error:
         raise click.UsageError(str(error)) from None
     logging.disable(logging.ERROR)
     console = Console()
@@ -134,10 +134,11 @@ def fuzz(slugs: tuple[str, ...], modules: int, first: int, fixes: str) -> None:
             case = GENERATORS[slug](Random(f"{slug} {number}"))
             outcome = judge(case)
             counts[outcome.name] += 1
-            if outcome.name in ("wrong", "fails") or modules == 1:
-                console.print(f"\n{slug} {number}: {outcome.name}: {outcome.reason}\n{case}", markup=False)
+            if outcome.name in BAD or modules == 1:
+                text = f"\n{slug} {number}: {outcome.name}: {outcome.reason}\n{case}"
+                console.print(text, markup=False, highlight=False, soft_wrap=True)
         table.add_row(slug, *(str(counts[name]) for name in OUTCOMES))
-        bad += counts["wrong"] + counts["fails"]
+        bad += sum(counts[name] for name in BAD)
     console.print(table)
     raise SystemExit(bool(bad))
 

@@ -6,7 +6,7 @@ engine has to return PyTorch's values to the last bit, float64 computed as float
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -28,7 +28,7 @@ class Written(torch.nn.Module):
     def __init__(self, source: str, buffers: dict[str, torch.Tensor]) -> None:
         super().__init__()
         for name, buffer in buffers.items():
-            self.register_buffer(name, buffer)
+            self.register_buffer(name, buffer.clone())
         names: dict[str, Any] = {"torch": torch}
         exec(source, names)
         self._forward = names["forward"]
@@ -50,13 +50,10 @@ class Case:
     standard: bool = False
     """Built as for standard TensorRT, which has NonZero."""
 
-    def module(self) -> Written:
-        return Written(self.source, self.buffers)
-
     def __str__(self) -> str:
         how = "torch.compile" if self.torch_compile else "dynamo.compile"
         traits = [t for t in ("dynamic", "standard") if getattr(self, t)]
-        described = [", ".join(f"{_short(t)}" for t in call) for call in self.calls]
+        described = [", ".join(map(_short, call)) for call in self.calls]
         constants = ", ".join(f"{name} {_short(buffer)}" for name, buffer in self.buffers.items())
         return "\n".join(
             [
@@ -80,8 +77,7 @@ class Draft:
         self.inputs = list(inputs)
         self.buffers = buffers
         self.lines: list[str] = []
-        module = Written("def forward(self): ...", {name: buffer.clone() for name, buffer in buffers.items()})
-        self._names: dict[str, Any] = {"torch": torch, "self": module}
+        self._names: dict[str, Any] = {"torch": torch, "self": Written("def forward(self): ...", buffers)}
         self._names |= {name: tensor.clone() for name, tensor in inputs.items()}
         self.tensors = list(inputs)
 
@@ -125,14 +121,14 @@ def _numbers(random: Random, shape: tuple[int, ...], dtype: torch.dtype, low: in
     return torch.tensor([random.randint(low, high) for _ in range(count)], dtype=torch.float32).view(shape).to(dtype)
 
 
-def _calls(random: Random, example: Inputs, sizes: list[int | None]) -> list[Inputs]:
+def _calls(random: Random, example: Inputs, sizes: Sequence[int | None], high: int = 4) -> list[Inputs]:
     """The example, and for each size other values, with that first dimension of the first input where it is given."""
     calls = [example]
     for size in sizes:
         shapes = [tuple(t.shape) for t in example]
         if size is not None:
             shapes[0] = (size, *shapes[0][1:])
-        calls.append(tuple(_numbers(random, s, t.dtype) for s, t in zip(shapes, example, strict=True)))
+        calls.append(tuple(_numbers(random, s, t.dtype, high=high) for s, t in zip(shapes, example, strict=True)))
     return calls
 
 
@@ -226,22 +222,20 @@ def float64_casts(random: Random) -> Case:
             )
         )
     outputs = [draft.any() for _ in range(random.randint(1, 3))]
-    dynamic = random.random() < 0.3
-    sizes: list[int | None] = [None]
-    if dynamic and len(inputs) == 1:
-        sizes = [random.randint(2, 8), random.randint(2, 8)]
+    dynamic = random.random() < 0.3 and len(inputs) == 1
+    sizes = [random.randint(2, 8), random.randint(2, 8)] if dynamic else [None]
     return Case(
         draft.source(f"({', '.join(map(str, outputs))},)"),
         draft.buffers,
         _calls(random, tuple(inputs.values()), sizes),
         options={"truncate_double": random.random() < 0.8},
-        dynamic=sizes[0] is not None,
+        dynamic=dynamic,
         torch_compile=not dynamic and random.random() < 0.15,
     )
 
 
 def index_put_mask(random: Random) -> Case:
-    """Writes at the True of one or two masks, with any number of dimensions before, in and behind the mask."""
+    """Writes at the True of a mask, with any number of dimensions before, in and behind the mask."""
     sizes = (3, 4, 2, 2)[: random.randint(1, 4)]
     dims = random.randint(1, min(len(sizes), 3))
     before = random.randint(0, len(sizes) - dims)
@@ -254,19 +248,19 @@ def index_put_mask(random: Random) -> Case:
     shape = tuple(size if random.random() < 0.7 else 1 for size in kept)
 
     x, other = _numbers(random, sizes, dtype), _numbers(random, sizes, dtype)
-    values, index = _numbers(random, shape, dtype), torch.tensor(random.choices(range(sizes[-1]), k=count))
+    values = _numbers(random, shape, dtype)
     inputs = {"x": x, "mask": _mask(random, count, masked), "values": values, "other": other}
+    place = ", ".join([*[":"] * before, "mask"])
     beside = dims == 1 and before == 0 and len(sizes) >= 2 and random.random() < 0.3
-    place = ", ".join([*[":"] * before, "mask"]) if not beside else "mask"
     if beside:
-        index = torch.tensor(random.choices(range(sizes[1]), k=random.choice((count, 1))), dtype=torch.int64)
-        inputs["index"] = index
+        indices = random.choices(range(sizes[1]), k=random.choice((count, 1)))
+        inputs["index"] = torch.tensor(indices, dtype=torch.int64)
         place = random.choice(("mask, index", "mask, index, ...", "mask, 0"))
 
     draft = Draft(random, inputs, {})
     draft.do(random.choice(("h = x * 2", "h = x + other", "h = x.clone()")))
+    holes = ", ".join(["None"] * before + ["mask"])
     for _ in range(random.randint(1, 2)):
-        holes = ", ".join(["None"] * before + ["mask"])
         draft.do(
             random.choice(
                 [
@@ -290,7 +284,7 @@ def index_put_mask(random: Random) -> Case:
         fresh = {name: _numbers(random, tuple(t.shape), t.dtype) for name, t in inputs.items()}
         fresh["mask"] = _mask(random, other_count, masked)
         if beside:
-            fresh["index"] = index
+            fresh["index"] = inputs["index"]
         calls.append(tuple(fresh.values()))
     return Case(
         draft.source(random.choice(("h", "(h, h * 2)", "(h + 1, x)"))),
@@ -340,14 +334,11 @@ def uint8_select(random: Random) -> Case:
         )
     outputs = [draft.any() for _ in range(random.randint(1, 3))]
     dynamic = random.random() < 0.3 and len(inputs) == 1
-    calls = [tuple(inputs.values())]
-    for _ in range(2):
-        size = random.randint(2, 8) if dynamic else shape[0]
-        calls.append(tuple(_numbers(random, (size, *shape[1:]), t.dtype, high=255) for t in inputs.values()))
+    sizes = [random.randint(2, 8), random.randint(2, 8)] if dynamic else [None, None]
     return Case(
         draft.source(f"({', '.join(map(str, outputs))},)"),
         draft.buffers,
-        calls,
+        _calls(random, tuple(inputs.values()), sizes, high=255),
         dynamic=dynamic,
         torch_compile=not dynamic and random.random() < 0.15,
     )
